@@ -83,6 +83,12 @@ enum KindArg {
     Mount,
     /// Volumes over NBD on a disk that runs full.
     Full,
+    /// SQLite and PostgreSQL in a mount.
+    Database,
+    /// Backups of volumes under load.
+    Backup,
+    /// Volumes over NBD whose tiers, sizes and cache modes change, and that come and go.
+    Tuning,
     /// All that this machine can run.
     All,
 }
@@ -94,6 +100,9 @@ impl KindArg {
             Self::Blobs => Some(Kind::Blobs),
             Self::Mount => Some(Kind::Mount),
             Self::Full => Some(Kind::Full),
+            Self::Database => Some(Kind::Database),
+            Self::Backup => Some(Kind::Backup),
+            Self::Tuning => Some(Kind::Tuning),
             Self::All => None,
         }
     }

@@ -12,8 +12,13 @@
 //! | `blobs` | put and clear pages, and take snapshots | each answer |
 //! | `mount` | write, sync and replace files | a sync |
 //! | `full` | as `nbd`, on a disk that is too small | a flush, or FUA |
+//! | `database` | commit transactions to SQLite and PostgreSQL in a mount | a commit |
+//! | `backup` | write volumes, while backups of these are taken and killed | the end of a backup; a flush, or FUA |
+//! | `tuning` | as `nbd`, while tiers, sizes, cache modes and volumes change | the answer to a change; a flush, or FUA |
 
+mod backup;
 mod blobs;
+mod database;
 mod full;
 mod load;
 mod mount;
@@ -22,6 +27,7 @@ mod oracle;
 mod report;
 mod server;
 mod system;
+mod tuning;
 mod writers;
 
 use crate::error::XtaskError;
@@ -46,6 +52,12 @@ pub enum Kind {
     Mount,
     /// Volumes over NBD on a disk that runs full.
     Full,
+    /// Databases in a mount.
+    Database,
+    /// Backups of volumes under load.
+    Backup,
+    /// Volumes whose settings change under load.
+    Tuning,
 }
 
 /// A campaign.
@@ -72,7 +84,15 @@ struct Campaign<'a> {
 }
 
 impl Kind {
-    const ALL: [Self; 4] = [Self::Nbd, Self::Blobs, Self::Mount, Self::Full];
+    const ALL: [Self; 7] = [
+        Self::Nbd,
+        Self::Blobs,
+        Self::Mount,
+        Self::Full,
+        Self::Database,
+        Self::Backup,
+        Self::Tuning,
+    ];
 
     /// Returns its name.
     #[must_use]
@@ -82,15 +102,38 @@ impl Kind {
             Self::Blobs => "blobs",
             Self::Mount => "mount",
             Self::Full => "full",
+            Self::Database => "database",
+            Self::Backup => "backup",
+            Self::Tuning => "tuning",
+        }
+    }
+
+    /// Returns what its clients change, and what is checked afterwards.
+    const fn counts(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Nbd | Self::Blobs | Self::Mount | Self::Full | Self::Backup => {
+                ("writes", "blocks")
+            }
+            Self::Database => ("transactions", "rows"),
+            Self::Tuning => ("writes", "blocks and settings"),
         }
     }
 
     /// Returns what this machine lacks for it.
     fn lacks(self) -> Option<&'static str> {
         match self {
-            Self::Nbd | Self::Blobs => None,
+            Self::Nbd | Self::Blobs | Self::Backup | Self::Tuning => None,
             Self::Mount => mount::lacks(),
             Self::Full => full::lacks(),
+            Self::Database => database::lacks(),
+        }
+    }
+
+    /// Returns what this machine lacks for a part of it.
+    fn partly_lacks(self) -> Option<&'static str> {
+        match self {
+            Self::Database => database::partly_lacks(),
+            _ => None,
         }
     }
 
@@ -106,6 +149,9 @@ impl Kind {
             Self::Blobs => blobs::live(rng, campaign, tally),
             Self::Mount => mount::live(rng, campaign, tally),
             Self::Full => full::live(rng, campaign, tally),
+            Self::Database => database::live(rng, campaign, tally),
+            Self::Backup => backup::live(rng, campaign, tally),
+            Self::Tuning => tuning::live(rng, campaign, tally),
         }
     }
 }
@@ -130,14 +176,18 @@ fn kinds(plan: &Plan, out: &mut dyn Write) -> Result<Vec<Kind>, XtaskError> {
     if let Some((kind, lack)) = plan.kinds.iter().find_map(|own| Some((own, own.lacks()?))) {
         return Err(XtaskError::Lost(format!("--kind {}: {lack}", kind.name())));
     }
-    if !plan.kinds.is_empty() {
-        return Ok(plan.kinds.clone());
+    let mut kinds = plan.kinds.clone();
+    if kinds.is_empty() {
+        for kind in Kind::ALL {
+            match kind.lacks() {
+                None => kinds.push(kind),
+                Some(lack) => say(out, &format!("{} is skipped: {lack}", kind.name()))?,
+            }
+        }
     }
-    let mut kinds = Vec::new();
-    for kind in Kind::ALL {
-        match kind.lacks() {
-            None => kinds.push(kind),
-            Some(lack) => say(out, &format!("{} is skipped: {lack}", kind.name()))?,
+    for kind in &kinds {
+        if let Some(lack) = kind.partly_lacks() {
+            say(out, &format!("{}: {lack}", kind.name()))?;
         }
     }
     Ok(kinds)
@@ -152,6 +202,7 @@ fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<
         if is_over(before) {
             break;
         }
+        let turn_ends = turn_ends(clock.now(), end, number, plan.kinds.len() as u64);
         let folder = tempfile::tempdir()
             .map_err(|source| XtaskError::System { doing: "making a folder", source })?;
         let turn = usize::try_from(plan.seed.wrapping_add(number) % plan.kinds.len() as u64);
@@ -162,7 +213,7 @@ fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<
             &Campaign {
                 weir: &plan.weir,
                 folder: folder.path(),
-                is_over: &|own| is_over(before + own.rounds()),
+                is_over: &|own| is_over(before + own.rounds()) || clock.now() >= turn_ends,
             },
             &mut tally,
         );
@@ -186,15 +237,26 @@ fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<
         say(
             out,
             &format!(
-                "system {number}: {}: {} rounds, {} changes acknowledged, {} promised blocks: {lived}",
+                "system {number}: {}: {} rounds, {} {} acknowledged, {} promised {}: {lived}",
                 kind.name(),
                 tally.rounds(),
                 tally.writes,
+                kind.counts().0,
                 tally.promises,
+                kind.counts().1,
             ),
         )?;
     }
     Ok(())
+}
+
+/// Returns the time until which a system may live. In the first turn of the kinds, each gets an equal part of
+/// the time that is left, so that a short campaign has all of them.
+fn turn_ends(now: Instant, end: Instant, number: u64, kinds: u64) -> Instant {
+    match kinds.saturating_sub(number) {
+        0 => end,
+        left => now + Span::from_nanos(end.nanos().saturating_sub(now.nanos()) / left),
+    }
 }
 
 fn say(out: &mut dyn Write, line: &str) -> Result<(), XtaskError> {

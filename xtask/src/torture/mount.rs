@@ -212,24 +212,24 @@ impl Owned {
 }
 
 /// A mount point, cleared if it is dropped.
-struct Mount {
+pub(super) struct Mount {
     folder: PathBuf,
-    dir: PathBuf,
+    pub(super) dir: PathBuf,
 }
 
 impl Mount {
-    fn new(folder: &Path) -> Result<Self, XtaskError> {
+    pub(super) fn new(folder: &Path) -> Result<Self, XtaskError> {
         let dir = folder.join("mount");
         fs::create_dir(&dir).map_err(XtaskError::file("creating", &dir))?;
         Ok(Self { folder: folder.to_owned(), dir })
     }
 
-    fn serve(&self, weir: &Path) -> Result<Served, XtaskError> {
+    pub(super) fn serve(&self, weir: &Path) -> Result<Served, XtaskError> {
         Served::start_with(weir, &self.folder, &["mount", "layout.toml", "mount", "--data", "data"])
     }
 
     /// Unmounts what a server left that was killed.
-    fn clear(&self) {
+    pub(super) fn clear(&self) {
         let unmount = |program: &str, args: &[&str]| {
             let output = Command::new(program).args(args).arg(&self.dir).output();
             output.is_ok_and(|own| own.status.success())

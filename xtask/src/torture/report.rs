@@ -23,7 +23,9 @@ pub struct Tally {
     pub flushes: u64,
     /// Refused changes for which there was no space.
     pub full: u64,
-    /// Blocks with a promise that were read after the end of a server.
+    /// Backups that were restored and compared.
+    pub restores: u64,
+    /// Blocks, rows or settings with a promise that were read after the end of a server.
     pub promises: u64,
     /// Systems that lost something, or did not work.
     pub lost: u64,
@@ -53,6 +55,7 @@ impl Tally {
         self.writes += other.writes;
         self.flushes += other.flushes;
         self.full += other.full;
+        self.restores += other.restores;
         self.promises += other.promises;
         self.lost += other.lost;
     }
@@ -90,11 +93,12 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (kind, own) in &self.kinds {
+            let (written, checked) = kind.counts();
             writeln!(
                 f,
                 "{}: {} systems, {} rounds: {} kills, {} host crashes, {} stops; {} changes under load; {} \
-                 writes and {} flushes acknowledged, {} refused on a full disk; {} promised blocks checked; \
-                 {} lost",
+                 {} and {} flushes acknowledged, {} refused on a full disk; {} backups restored; {} promised \
+                 {} checked; {} lost",
                 kind.name(),
                 own.systems,
                 own.rounds(),
@@ -103,9 +107,12 @@ impl fmt::Display for Report {
                 own.stops,
                 own.changes,
                 own.writes,
+                written,
                 own.flushes,
                 own.full,
+                own.restores,
                 own.promises,
+                checked,
                 own.lost
             )?;
         }

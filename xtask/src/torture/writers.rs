@@ -32,7 +32,7 @@ pub(super) struct Ended<W, E> {
     pub(super) is_early: bool,
 }
 
-/// Runs `write` for each writer until there are some answers. Kills the server before the writers end, unless
+/// Runs `write` for each writer until there are some answers. Ends the server before the writers end, unless
 /// the caller stops it afterwards.
 pub(super) fn run<W: Send, E: Send>(
     served: &mut Served,
@@ -40,6 +40,37 @@ pub(super) fn run<W: Send, E: Send>(
     answers: u64,
     end: End,
     write: impl Fn(&mut W, &Progress) -> Result<(), E> + Sync,
+) -> Result<Ended<W, E>, XtaskError> {
+    run_while(served, writers, end, write, |load| load.wait_for(answers))
+}
+
+/// The writers of a round, while they work.
+pub(super) struct Load<'a> {
+    progress: &'a Progress,
+    has_ended: &'a dyn Fn() -> bool,
+}
+
+impl Load<'_> {
+    /// Waits until there are some answers, or a writer has ended.
+    pub(super) fn wait_for(&self, answers: u64) -> Result<(), XtaskError> {
+        wait_until("the clients get no answers", || {
+            Ok((self.has_ended)() || self.answers() >= answers)
+        })
+    }
+
+    /// Returns the number of answers.
+    pub(super) fn answers(&self) -> u64 {
+        self.progress.answers.load(Ordering::Relaxed)
+    }
+}
+
+/// As [`run`], but until `work` has ended.
+pub(super) fn run_while<W: Send, E: Send>(
+    served: &mut Served,
+    writers: Vec<W>,
+    end: End,
+    write: impl Fn(&mut W, &Progress) -> Result<(), E> + Sync,
+    work: impl FnOnce(&Load<'_>) -> Result<(), XtaskError>,
 ) -> Result<Ended<W, E>, XtaskError> {
     let progress = Progress::default();
     std::thread::scope(|scope| {
@@ -52,12 +83,11 @@ pub(super) fn run<W: Send, E: Send>(
         };
         let threads: Vec<_> = writers.into_iter().map(start).collect();
         let has_ended = || threads.iter().any(|own| own.is_finished());
-        let waited = wait_until("the clients get no answers", || {
-            Ok(has_ended() || progress.answers.load(Ordering::Relaxed) >= answers)
-        });
+        let worked = work(&Load { progress, has_ended: &has_ended });
         let is_early = has_ended();
-        let killed = match (&waited, end) {
+        let ended = match (&worked, end) {
             (Ok(()), End::Stop) => Ok(()),
+            (Ok(()), End::Crash) => served.crash(),
             _ => served.kill(),
         };
         progress.is_over.store(true, Ordering::Relaxed);
@@ -65,6 +95,6 @@ pub(super) fn run<W: Send, E: Send>(
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         let writers = threads.into_iter().map(join).collect();
-        waited.and(killed).map(|()| Ended { writers, is_early })
+        worked.and(ended).map(|()| Ended { writers, is_early })
     })
 }

@@ -1,0 +1,172 @@
+//! A server of PostgreSQL, with its data folder in a mount.
+
+use super::super::server::wait_until;
+use super::session::Session;
+use crate::error::XtaskError;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// The user of the Debian package. PostgreSQL refuses to run as root.
+const USER: &str = "postgres";
+const PROGRAMS: [&str; 4] = ["initdb", "postgres", "psql", "pg_amcheck"];
+/// Settings that make checkpoints and new log files frequent.
+const SETTINGS: [&str; 4] =
+    ["shared_buffers=2MB", "max_wal_size=4MB", "min_wal_size=2MB", "checkpoint_timeout=30s"];
+
+/// The installed programs, and the user and group to run them as.
+pub(super) struct Programs {
+    folder: PathBuf,
+    user: Option<(u32, u32)>,
+}
+
+/// A server; ended if it is dropped.
+pub(super) struct Postgres {
+    programs: Programs,
+    /// The folder of its socket and its log.
+    place: PathBuf,
+    running: Option<Child>,
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.end(false);
+    }
+}
+
+impl Postgres {
+    /// Returns the newest programs that are installed.
+    pub(super) fn find() -> Option<Programs> {
+        let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+        let debian = versions.map(|version| version.path().join("bin"));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let has_all = |folder: &PathBuf| PROGRAMS.iter().all(|name| folder.join(name).is_file());
+        let found = debian.filter(has_all).max();
+        let folder = found.or_else(|| std::env::split_paths(&path).find(has_all))?;
+        let id = |option: &str| -> Option<u32> {
+            let output = Command::new("id").args([option, USER]).output().ok()?;
+            String::from_utf8_lossy(&output.stdout).trim().parse().ok()
+        };
+        let user = match geteuid().is_root() {
+            true => Some((id("-u")?, id("-g")?)),
+            false => None,
+        };
+        Some(Programs { folder, user })
+    }
+
+    /// Makes the folder of its socket, and lets its user pass.
+    pub(super) fn prepare(programs: Programs, folder: &Path) -> Result<Self, XtaskError> {
+        let place = folder.join("postgres");
+        fs::create_dir(&place).map_err(XtaskError::file("creating", &place))?;
+        let open = fs::set_permissions(folder, fs::Permissions::from_mode(0o755));
+        open.map_err(XtaskError::file("changing the mode of", folder))?;
+        programs.give(&place).map_err(XtaskError::file("giving away", &place))?;
+        Ok(Self { programs, place, running: None })
+    }
+
+    /// Makes a cluster.
+    pub(super) fn create(&self, data: &Path) -> Result<(), String> {
+        let made = fs::create_dir(data).and_then(|()| self.programs.give(data));
+        made.map_err(|error| format!("{}: {error}", data.display()))?;
+        let mut initdb = self.programs.command("initdb");
+        initdb.args(["-A", "trust", "--no-locale", "-E", "UTF8", "-U", USER, "--wal-segsize=1"]);
+        must(initdb.arg("-D").arg(data))
+    }
+
+    /// Starts it, and waits until it has recovered.
+    pub(super) fn start(&mut self, data: &Path) -> Result<(), String> {
+        let log = self.place.join("log");
+        let log = File::options().create(true).append(true).open(&log);
+        let mut server = self.programs.command("postgres");
+        server.arg("-D").arg(data).arg("-k").arg(&self.place);
+        server.args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
+        server.args(["-c", "listen_addresses="]);
+        server.stdout(Stdio::null()).stderr(log.map_err(|error| error.to_string())?);
+        let mut child = server.spawn().map_err(|error| error.to_string())?;
+        let waited = wait_until("PostgreSQL takes no connection", || {
+            let ended = child.try_wait().is_ok_and(|status| status.is_some());
+            Ok(ended || must(self.psql().args(["-c", "select 1"])).is_ok())
+        });
+        let has_ended = child.try_wait().is_ok_and(|status| status.is_some());
+        self.running = Some(child);
+        waited.map_err(|error| error.to_string())?;
+        match has_ended {
+            true => Err(format!("it ended; the end of its log: {}", self.last_words())),
+            false => Ok(()),
+        }
+    }
+
+    fn last_words(&self) -> String {
+        let log = fs::read(self.place.join("log")).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<_> = log.lines().rev().take(8).collect();
+        lines.into_iter().rev().collect::<Vec<_>>().join("; ")
+    }
+
+    fn psql(&self) -> Command {
+        let mut psql = Command::new(self.programs.folder.join("psql"));
+        psql.arg("-h").arg(&self.place).args(["-U", USER, "-d", "postgres"]);
+        psql
+    }
+
+    /// Opens a session.
+    pub(super) fn open(&self) -> Result<Session, String> {
+        Session::psql(self.psql())
+    }
+
+    /// Checks its tables and indexes.
+    pub(super) fn amcheck(&self) -> Result<(), String> {
+        let mut check = Command::new(self.programs.folder.join("pg_amcheck"));
+        check.args(["--install-missing", "--heapallindexed", "-U", USER, "-h"]);
+        must(check.arg(&self.place).arg("postgres"))
+    }
+
+    /// Ends it in order, or at once.
+    pub(super) fn end(&mut self, in_order: bool) {
+        let Some(mut child) = self.running.take() else { return };
+        let signal = if in_order { Signal::INT } else { Signal::QUIT };
+        if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+            // It may have ended by itself.
+            let _ = kill_process(pid, signal);
+        }
+        let ended =
+            wait_until("PostgreSQL does not end", || Ok(!matches!(child.try_wait(), Ok(None))));
+        if ended.is_err() {
+            drop(child.kill());
+            drop(child.wait());
+        }
+    }
+}
+
+impl Programs {
+    fn command(&self, name: &str) -> Command {
+        let mut command = Command::new(self.folder.join(name));
+        if let Some((user, group)) = self.user {
+            command.uid(user).gid(group);
+        }
+        command.current_dir("/").stdin(Stdio::null());
+        command
+    }
+
+    fn give(&self, path: &Path) -> std::io::Result<()> {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+        let user = self.user.map(|(user, _)| user);
+        std::os::unix::fs::chown(path, user, self.user.map(|(_, group)| group))
+    }
+}
+
+/// Runs a program, which must succeed.
+fn must(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let said = [output.stdout, output.stderr].concat();
+            let name = Path::new(command.get_program()).display().to_string();
+            Err(format!("{name}: {}", String::from_utf8_lossy(&said).trim_end()))
+        }
+    }
+}
