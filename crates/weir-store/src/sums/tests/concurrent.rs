@@ -2,7 +2,7 @@
 
 use super::*;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, sleep};
+use std::thread;
 use std::time::Duration;
 
 /// A medium whose requests take a while, so that others come between two of them.
@@ -11,7 +11,7 @@ struct Slow(MemoryStore);
 
 impl Slow {
     fn after<T>(done: T) -> T {
-        sleep(Duration::from_micros(10));
+        thread::park_timeout(Duration::from_micros(10));
         done
     }
 }
