@@ -13,6 +13,7 @@
 //! | `azurite` | the tests of Azurite |
 //! | `tap` | the results of programs that print the Test Anything Protocol |
 //! | `running` | the program under test |
+//! | `watchdog` | the end of tests that hang |
 
 mod azurite;
 mod fsx;
@@ -24,6 +25,7 @@ mod results;
 pub(crate) mod running;
 mod stress;
 mod tap;
+mod watchdog;
 mod xfstests;
 
 use crate::error::XtaskError;
