@@ -10,6 +10,7 @@
 //! | `pjdfstest`, `xfstests`, `fsx`, `stress` | suites of file systems |
 //! | `postgres` | the tests of a database |
 //! | `nbd`, `libnbd` | the test client of a server, and the tests of a client library |
+//! | `iotests` | the tests of QEMU's client of NBD |
 //! | `azurite` | the tests of Azurite |
 //! | `tap` | the results of programs that print the Test Anything Protocol |
 //! | `running` | the program under test |
@@ -17,6 +18,7 @@
 
 mod azurite;
 mod fsx;
+mod iotests;
 mod libnbd;
 mod nbd;
 mod pjdfstest;
@@ -54,6 +56,9 @@ pub enum Suite {
     /// The tests of a client library that are about servers, on `weir serve`: gitlab.com/nbdkit/libnbd. Needs
     /// the headers of libnbd, and nbdkit.
     Libnbd,
+    /// The tests of raw images over NBD, on `weir serve`: tests/qemu-iotests of github.com/qemu/qemu, of the
+    /// version that is installed. Needs `qemu-utils` and `qemu-system-x86_64`.
+    QemuIotests,
     /// The live tests of a blob service, on `weir serve`: github.com/Azure/Azurite. Needs Node.js and npm.
     Azurite,
 }
@@ -97,6 +102,7 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
         Suite::Postgres => postgres::run(checkout()?, weir, &mut results),
         Suite::Nbd => nbd::run(checkout()?, weir, &mut results),
         Suite::Libnbd => libnbd::run(checkout()?, weir, &mut results),
+        Suite::QemuIotests => iotests::run(checkout()?, weir, &mut results),
         Suite::Azurite => azurite::run_all(checkout()?, weir, &mut results),
     }?;
     results.end()
@@ -111,6 +117,7 @@ const fn name_of(suite: Suite) -> &'static str {
         Suite::Postgres => "postgres",
         Suite::Nbd => "nbd",
         Suite::Libnbd => "libnbd",
+        Suite::QemuIotests => "qemu-iotests",
         Suite::Azurite => "azurite",
     }
 }
@@ -152,6 +159,7 @@ mod tests {
             let keys = expected(name_of(*suite)).expect("a list");
             let is_own = |key: &str| match suite {
                 Suite::Pjdfstest => false,
+                Suite::QemuIotests => key.bytes().all(|byte| byte.is_ascii_digit()),
                 Suite::Xfstests => key.starts_with("generic/"),
                 Suite::Fsx => fsx::CHECKS.iter().any(|own| own.name == key),
                 Suite::StressNg => stress::STRESSORS.contains(&key),
