@@ -91,7 +91,7 @@ impl Bed<'_> {
         command.env("TEST_DIR", self.path("images")).env("SOCK_DIR", self.path("sockets"));
         command.env("QEMU_NBD_PROG", crate::root().join("xtask/suites/qemu-nbd"));
         for (name, program) in PROGRAMS {
-            command.env(name, program);
+            command.env(name, installed(program)?);
         }
         let mark = Mark { name: "WEIR_SUITE", value: self.folder.path().as_os_str() };
         let ended = watchdog::run(&mut command, mark, LONGEST)?;
@@ -111,6 +111,14 @@ impl Bed<'_> {
             outcome => outcome,
         })
     }
+}
+
+/// Returns the path of an installed program, since the tests take no names.
+fn installed(program: &str) -> Result<PathBuf, XtaskError> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let mut paths = std::env::split_paths(&folders).map(|folder| folder.join(program));
+    let missing = || XtaskError::Suite(format!("{program} is not installed; the tests need it"));
+    paths.find(|path| path.is_file()).ok_or_else(missing)
 }
 
 /// Returns whether a script says that it supports raw images and NBD.
