@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `results` | the results, compared with the list |
 //! | `pjdfstest`, `xfstests`, `fsx`, `stress` | suites of file systems |
+//! | `file_systems` | file systems of the kernel on a volume |
 //! | `postgres` | the tests of a database |
 //! | `nbd`, `libnbd` | the test client of a server, and the tests of a client library |
 //! | `iotests` | the tests of QEMU's client of NBD |
@@ -17,6 +18,7 @@
 //! | `watchdog` | the end of tests that hang |
 
 mod azurite;
+mod file_systems;
 mod fsx;
 mod iotests;
 mod libnbd;
@@ -46,6 +48,9 @@ pub enum Suite {
     Xfstests,
     /// Random requests to files with `fsx` and `fsstress` of xfstests, on `weir mount`. Needs root.
     Fsx,
+    /// `fsx` and `fsstress` of xfstests on ext4, XFS and Btrfs, on a volume over NBD, each with a check of the
+    /// file system after it. Needs root, loop devices, and nbdfuse.
+    FsOverNbd,
     /// The stressors of file systems of the program stress-ng, on `weir mount`. Needs root, and no checkout.
     StressNg,
     /// The regression tests of PostgreSQL and a run of pgbench with `pg_amcheck`, on `weir mount`: sources of
@@ -98,6 +103,7 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
         Suite::Pjdfstest => pjdfstest::run(checkout()?, weir, &mut results),
         Suite::Xfstests => xfstests::run(checkout()?, weir, &mut results),
         Suite::Fsx => fsx::run(checkout()?, weir, &mut results),
+        Suite::FsOverNbd => file_systems::run(checkout()?, weir, &mut results),
         Suite::StressNg => stress::run(weir, &mut results),
         Suite::Postgres => postgres::run(checkout()?, weir, &mut results),
         Suite::Nbd => nbd::run(checkout()?, weir, &mut results),
@@ -113,6 +119,7 @@ const fn name_of(suite: Suite) -> &'static str {
         Suite::Pjdfstest => "pjdfstest",
         Suite::Xfstests => "xfstests",
         Suite::Fsx => "fsx",
+        Suite::FsOverNbd => "fs-over-nbd",
         Suite::StressNg => "stress-ng",
         Suite::Postgres => "postgres",
         Suite::Nbd => "nbd",
@@ -162,6 +169,7 @@ mod tests {
                 Suite::QemuIotests => key.bytes().all(|byte| byte.is_ascii_digit()),
                 Suite::Xfstests => key.starts_with("generic/"),
                 Suite::Fsx => fsx::CHECKS.iter().any(|own| own.name == key),
+                Suite::FsOverNbd => file_systems::CHECKS.iter().any(|own| own.covers(key)),
                 Suite::StressNg => stress::STRESSORS.contains(&key),
                 Suite::Postgres => true,
                 Suite::Nbd => nbd::CHECKS.iter().any(|own| own.name == key),

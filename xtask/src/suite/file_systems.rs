@@ -1,0 +1,172 @@
+//! File systems of the kernel on a volume: `fsx` and `fsstress` of xfstests on a loop device, whose file is
+//! the volume as nbdfuse shows it.
+//!
+//! ```text
+//! fsx --> ext4 --> loop device --> nbdfuse --(NBD)--> weir serve
+//! ```
+//!
+//! After each program, the file system is unmounted and checked. A check that finds something is a failure of
+//! the program's check. The kernel's own NBD client would be shorter; many kernels are without it.
+
+use super::results::{Outcome, Results};
+use super::running::Running;
+use super::{build, fsx, output, succeeds};
+use crate::error::XtaskError;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+const LAYOUT: &str = "[[volume]]\nname = \"disk\"\nsize = \"4 GiB\"\nunlimited = true\n";
+const SERVE: [&str; 4] = ["serve", "{}/layout.toml", "--nbd", "unix:{}/nbd"];
+/// Most rounds of waiting for nbdfuse, and the pause between two.
+const ROUNDS: u32 = 500;
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A file system, and the programs that make and check it; the device is their last argument.
+pub(super) struct Kind {
+    name: &'static str,
+    make: &'static [&'static str],
+    check: &'static [&'static str],
+}
+
+pub(super) const CHECKS: [Kind; 3] = [
+    Kind { name: "ext4", make: &["mkfs.ext4", "-q", "-F"], check: &["e2fsck", "-f", "-n"] },
+    Kind { name: "xfs", make: &["mkfs.xfs", "-q", "-f"], check: &["xfs_repair", "-n"] },
+    Kind { name: "btrfs", make: &["mkfs.btrfs", "-q", "-f"], check: &["btrfs", "check"] },
+];
+
+/// Runs all programs on each file system.
+pub(super) fn run(
+    checkout: &Path,
+    weir: &Path,
+    results: &mut Results<'_>,
+) -> Result<(), XtaskError> {
+    fsx::prepare(checkout)?;
+    let wants = results.wants();
+    for kind in &CHECKS {
+        let key = |check: &fsx::Check| format!("{}: {}", kind.name, check.name);
+        let checks: Vec<_> = fsx::CHECKS.iter().filter(|check| wants(&key(check))).collect();
+        if checks.is_empty() {
+            continue;
+        }
+        let disk = Disk::start(weir)?;
+        disk.program(kind.make)?;
+        for check in checks {
+            results.take(&key(check), &disk.run(kind, check, checkout)?)?;
+        }
+        disk.stop()?;
+    }
+    Ok(())
+}
+
+impl Kind {
+    /// Returns whether a check is one on this file system.
+    #[cfg(test)]
+    pub(super) fn covers(&self, key: &str) -> bool {
+        let of = key.split_once(": ");
+        of.is_some_and(|(kind, name)| {
+            kind == self.name && fsx::CHECKS.iter().any(|own| own.name == name)
+        })
+    }
+}
+
+/// A volume as a block device. What is left of it is removed when it is dropped.
+struct Disk {
+    running: Option<Running>,
+    fuse: Child,
+    device: Option<String>,
+    folder: PathBuf,
+}
+
+impl Disk {
+    fn start(weir: &Path) -> Result<Self, XtaskError> {
+        let running = Running::start(weir, LAYOUT, &SERVE)?;
+        let folder = running.path("");
+        let file = folder.join("mount/disk");
+        let uri = format!("nbd+unix:///disk?socket={}", folder.join("nbd").display());
+        let mut command = Command::new("nbdfuse");
+        command.arg(&file).arg(uri).stdin(Stdio::null());
+        let fuse = command.spawn().map_err(XtaskError::file("starting", Path::new("nbdfuse")))?;
+        let mut disk = Self { running: Some(running), fuse, device: None, folder };
+        disk.wait_for(&file)?;
+        let file = file.display().to_string();
+        let made = output(Path::new("/"), "losetup", &["--find", "--show", &file])?;
+        if !made.status.success() {
+            let said = String::from_utf8_lossy(&made.stderr).trim_end().to_owned();
+            return Err(XtaskError::Suite(format!("losetup: {said}")));
+        }
+        disk.device = Some(String::from_utf8_lossy(&made.stdout).trim_end().to_owned());
+        build(Path::new("/"), "mkdir", &["-p", &disk.mount()])?;
+        Ok(disk)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "another process makes progress meanwhile")]
+    fn wait_for(&mut self, file: &Path) -> Result<(), XtaskError> {
+        for _ in 0..ROUNDS {
+            if file.exists() {
+                return Ok(());
+            }
+            if let Ok(Some(status)) = self.fuse.try_wait() {
+                return Err(XtaskError::Suite(format!("nbdfuse did not start: {status}")));
+            }
+            std::thread::sleep(PAUSE);
+        }
+        Err(XtaskError::Suite(format!("nbdfuse did not show {}", file.display())))
+    }
+
+    fn mount(&self) -> String {
+        self.folder.join("file-system").display().to_string()
+    }
+
+    fn device(&self) -> &str {
+        self.device.as_deref().unwrap_or_default()
+    }
+
+    /// Runs a program on the device.
+    fn program(&self, words: &[&str]) -> Result<(), XtaskError> {
+        let (program, args) = words.split_first().unwrap_or((&"", &[]));
+        build(Path::new("/"), program, &[args, &[self.device()]].concat())
+    }
+
+    /// Runs a check on the mounted file system, and then the check of the file system.
+    fn run(&self, kind: &Kind, check: &fsx::Check, checkout: &Path) -> Result<Outcome, XtaskError> {
+        let mount = self.mount();
+        build(Path::new("/"), "mount", &["-t", kind.name, self.device(), &mount])?;
+        let outcome = check.run(checkout, Path::new(&mount), &self.folder)?;
+        build(Path::new("/"), "umount", &[&mount])?;
+        let found = self.program(kind.check).err();
+        Ok(match (outcome, found) {
+            (Outcome::Passed, Some(error)) => Outcome::Failed(error.to_string()),
+            (outcome, _) => outcome,
+        })
+    }
+
+    fn stop(mut self) -> Result<(), XtaskError> {
+        self.detach()?;
+        self.running.take().map_or(Ok(()), Running::stop)
+    }
+
+    /// Removes the mounts and the device.
+    fn detach(&mut self) -> Result<(), XtaskError> {
+        let (root, mount) = (Path::new("/"), self.mount());
+        if succeeds(root, "mountpoint", &["-q", &mount])? {
+            build(root, "umount", &["--lazy", &mount])?;
+        }
+        if let Some(device) = self.device.take() {
+            build(root, "losetup", &["--detach", &device])?;
+        }
+        let shown = self.folder.join("mount/disk").display().to_string();
+        build(root, "umount", &["--lazy", &shown])?;
+        let ended = self.fuse.wait();
+        ended.map(drop).map_err(XtaskError::file("waiting for", Path::new("nbdfuse")))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        if self.running.is_some() {
+            // The error that ended the run has been reported.
+            drop(self.detach());
+        }
+    }
+}
