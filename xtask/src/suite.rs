@@ -9,7 +9,7 @@
 //! | `results` | the results, compared with the list |
 //! | `pjdfstest`, `xfstests`, `fsx`, `stress` | suites of file systems |
 //! | `file_systems` | file systems of the kernel on a volume |
-//! | `postgres` | the tests of a database |
+//! | `postgres`, `mariadb` | the tests of databases |
 //! | `nbd`, `libnbd` | the test client of a server, and the tests of a client library |
 //! | `iotests` | the tests of QEMU's client of NBD |
 //! | `azurite` | the tests of Azurite |
@@ -22,6 +22,7 @@ mod file_systems;
 mod fsx;
 mod iotests;
 mod libnbd;
+mod mariadb;
 mod nbd;
 mod pjdfstest;
 mod postgres;
@@ -56,6 +57,9 @@ pub enum Suite {
     /// The regression tests of PostgreSQL and a run of pgbench with `pg_amcheck`, on `weir mount`: sources of
     /// the version that is installed. Needs root, and the user postgres.
     Postgres,
+    /// The tests of the storage engines of MariaDB, on `weir mount`: the packages mariadb-server and
+    /// mariadb-test. Needs root, the user mysql, and no checkout.
+    Mariadb,
     /// The test client of nbd-server, on `weir serve`: github.com/NetworkBlockDevice/nbd.
     Nbd,
     /// The tests of a client library that are about servers, on `weir serve`: gitlab.com/nbdkit/libnbd. Needs
@@ -106,6 +110,7 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
         Suite::FsOverNbd => file_systems::run(checkout()?, weir, &mut results),
         Suite::StressNg => stress::run(weir, &mut results),
         Suite::Postgres => postgres::run(checkout()?, weir, &mut results),
+        Suite::Mariadb => mariadb::run(weir, &mut results),
         Suite::Nbd => nbd::run(checkout()?, weir, &mut results),
         Suite::Libnbd => libnbd::run(checkout()?, weir, &mut results),
         Suite::QemuIotests => iotests::run(checkout()?, weir, &mut results),
@@ -122,6 +127,7 @@ const fn name_of(suite: Suite) -> &'static str {
         Suite::FsOverNbd => "fs-over-nbd",
         Suite::StressNg => "stress-ng",
         Suite::Postgres => "postgres",
+        Suite::Mariadb => "mariadb",
         Suite::Nbd => "nbd",
         Suite::Libnbd => "libnbd",
         Suite::QemuIotests => "qemu-iotests",
@@ -171,7 +177,7 @@ mod tests {
                 Suite::Fsx => fsx::CHECKS.iter().any(|own| own.name == key),
                 Suite::FsOverNbd => file_systems::CHECKS.iter().any(|own| own.covers(key)),
                 Suite::StressNg => stress::STRESSORS.contains(&key),
-                Suite::Postgres => true,
+                Suite::Postgres | Suite::Mariadb => true,
                 Suite::Nbd => nbd::CHECKS.iter().any(|own| own.name == key),
                 Suite::Libnbd => libnbd::CHECKS.iter().any(|own| own.name == key),
                 Suite::Azurite => {
