@@ -50,7 +50,8 @@ pub enum Suite {
     /// Random requests to files with `fsx` and `fsstress` of xfstests, on `weir mount`. Needs root.
     Fsx,
     /// `fsx` and `fsstress` of xfstests on ext4, XFS and Btrfs, on a volume over NBD, each with a check of the
-    /// file system after it. Needs root, loop devices, and nbdfuse.
+    /// file system after it. Needs root, loop devices, and
+    /// qemu-storage-daemon.
     FsOverNbd,
     /// The stressors of file systems of the program stress-ng, on `weir mount`. Needs root, and no checkout.
     StressNg,
