@@ -50,8 +50,7 @@ pub enum Suite {
     /// Random requests to files with `fsx` and `fsstress` of xfstests, on `weir mount`. Needs root.
     Fsx,
     /// `fsx` and `fsstress` of xfstests on ext4, XFS and Btrfs, on a volume over NBD, each with a check of the
-    /// file system after it. Needs root, loop devices, and
-    /// qemu-storage-daemon.
+    /// file system after it. Needs root, loop devices, and `qemu-storage-daemon`.
     FsOverNbd,
     /// The stressors of file systems of the program stress-ng, on `weir mount`. Needs root, and no checkout.
     StressNg,
@@ -178,7 +177,10 @@ mod tests {
                 Suite::Fsx => fsx::CHECKS.iter().any(|own| own.name == key),
                 Suite::FsOverNbd => file_systems::CHECKS.iter().any(|own| own.covers(key)),
                 Suite::StressNg => stress::STRESSORS.contains(&key),
-                Suite::Postgres | Suite::Mariadb => true,
+                Suite::Postgres => true,
+                Suite::Mariadb => {
+                    key.split_once('.').is_some_and(|(suite, _)| mariadb::SUITES.contains(&suite))
+                }
                 Suite::Nbd => nbd::CHECKS.iter().any(|own| own.name == key),
                 Suite::Libnbd => libnbd::CHECKS.iter().any(|own| own.name == key),
                 Suite::Azurite => {
