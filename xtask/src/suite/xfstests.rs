@@ -10,6 +10,8 @@ use super::results::{Outcome, Results};
 use super::watchdog::{self, Mark};
 use super::{build, output, succeeds};
 use crate::error::XtaskError;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -71,10 +73,21 @@ impl Prepared {
         let path = self.checkout.join("tests/generic/group.list");
         let list = fs::read_to_string(&path).map_err(XtaskError::file("reading", &path))?;
         let wants = results.wants();
+        let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
         for test in quick(&list).iter().filter(|test| wants(test)) {
-            results.take(test, &self.run(test)?)?;
+            let outcome = self.run(test)?;
+            results.take(test, &outcome)?;
+            if outcome == Outcome::Skipped {
+                let said = self.path("said");
+                let said = fs::read(&said).map_err(XtaskError::file("reading", &said))?;
+                *reasons.entry(reason(&String::from_utf8_lossy(&said))).or_default() += 1;
+            }
         }
-        Ok(())
+        let mut reasons: Vec<_> = reasons.into_iter().collect();
+        reasons.sort_by_key(|(_, count)| Reverse(*count));
+        reasons
+            .iter()
+            .try_for_each(|(reason, count)| results.say(&format!("{count} skipped: {reason}")))
     }
 
     /// Runs a test.
@@ -164,6 +177,12 @@ fn quick(list: &str) -> Vec<String> {
     quick.filter_map(|line| Some(format!("generic/{}", line.split_whitespace().next()?))).collect()
 }
 
+/// Returns why a test was not run.
+fn reason(said: &str) -> String {
+    let reason = said.lines().find_map(|line| line.split_once("[not run]"));
+    reason.map_or("no reason", |(_, reason)| reason.trim()).to_owned()
+}
+
 /// Parses the output of `check` for a test.
 fn parse(test: &str, said: &str) -> Outcome {
     let line = said.lines().find_map(|line| line.strip_prefix(test)).unwrap_or_default().trim();
@@ -203,6 +222,7 @@ mod tests {
         assert_eq!(parse("generic/001", said), Outcome::Passed);
         let said = "generic/004 [not run] no O_TMPFILE\nRan: generic/004\nNot run: generic/004\nPassed all 1 tests\n";
         assert_eq!(parse("generic/004", said), Outcome::Skipped);
+        assert_eq!(reason(said), "no O_TMPFILE");
         let said = "generic/020       - output mismatch (see out.bad)\n    --- tests/out\n    +++ out.bad\n    @@ -1 +1 @@\n    \
                     -a\n    +b\n\nRan: generic/020\nFailures: generic/020\nFailed 1 of 1 tests\n";
         let words = "- output mismatch (see out.bad) +b";
