@@ -148,10 +148,15 @@ impl Disk {
         build(Path::new("/"), "mount", &["-t", kind.name, self.device(), &mount])?;
         let outcome = check.run(checkout, Path::new(&mount), &self.folder)?;
         build(Path::new("/"), "umount", &[&mount])?;
-        let found = self.program(kind.check).err();
-        Ok(match (outcome, found) {
-            (Outcome::Passed, Some(error)) => Outcome::Failed(error.to_string()),
-            (outcome, _) => outcome,
+        let (program, args) = kind.check.split_first().unwrap_or((&"", &[]));
+        let found = output(Path::new("/"), program, &[args, &[self.device()]].concat())?;
+        Ok(match outcome {
+            Outcome::Passed if !found.status.success() => {
+                let said = [found.stdout, found.stderr].concat();
+                let said = String::from_utf8_lossy(&said).trim_end().replace('\n', "; ");
+                Outcome::Failed(format!("{program}: {}: {said}", found.status))
+            }
+            outcome => outcome,
         })
     }
 
