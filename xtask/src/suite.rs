@@ -8,15 +8,21 @@
 //! |---|---|
 //! | `results` | the results, compared with the list |
 //! | `pjdfstest`, `xfstests`, `fsx`, `stress` | suites of file systems |
-//! | `postgres` | the tests of a database |
+//! | `file_systems` | file systems of the kernel on a volume |
+//! | `postgres`, `mariadb` | the tests of databases |
 //! | `nbd`, `libnbd` | the test client of a server, and the tests of a client library |
+//! | `iotests` | the tests of QEMU's client of NBD |
 //! | `azurite` | the tests of Azurite |
 //! | `tap` | the results of programs that print the Test Anything Protocol |
 //! | `running` | the program under test |
+//! | `watchdog` | the end of tests that hang |
 
 mod azurite;
+mod file_systems;
 mod fsx;
+mod iotests;
 mod libnbd;
+mod mariadb;
 mod nbd;
 mod pjdfstest;
 mod postgres;
@@ -24,6 +30,7 @@ mod results;
 pub(crate) mod running;
 mod stress;
 mod tap;
+mod watchdog;
 mod xfstests;
 
 use crate::error::XtaskError;
@@ -42,16 +49,25 @@ pub enum Suite {
     Xfstests,
     /// Random requests to files with `fsx` and `fsstress` of xfstests, on `weir mount`. Needs root.
     Fsx,
+    /// `fsx` and `fsstress` of xfstests on ext4, XFS and Btrfs, on a volume over NBD, each with a check of the
+    /// file system after it. Needs root, loop devices, and `qemu-storage-daemon`.
+    FsOverNbd,
     /// The stressors of file systems of the program stress-ng, on `weir mount`. Needs root, and no checkout.
     StressNg,
     /// The regression tests of PostgreSQL and a run of pgbench with `pg_amcheck`, on `weir mount`: sources of
     /// the version that is installed. Needs root, and the user postgres.
     Postgres,
+    /// The tests of the storage engines of MariaDB, on `weir mount`: the packages mariadb-server and
+    /// mariadb-test. Needs root, the user mysql, and no checkout.
+    Mariadb,
     /// The test client of nbd-server, on `weir serve`: github.com/NetworkBlockDevice/nbd.
     Nbd,
     /// The tests of a client library that are about servers, on `weir serve`: gitlab.com/nbdkit/libnbd. Needs
     /// the headers of libnbd, and nbdkit.
     Libnbd,
+    /// The tests of raw images over NBD, on `weir serve`: tests/qemu-iotests of github.com/qemu/qemu, of the
+    /// version that is installed. Needs `qemu-utils` and `qemu-system-x86_64`.
+    QemuIotests,
     /// The live tests of a blob service, on `weir serve`: github.com/Azure/Azurite. Needs Node.js and npm.
     Azurite,
 }
@@ -91,10 +107,13 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
         Suite::Pjdfstest => pjdfstest::run(checkout()?, weir, &mut results),
         Suite::Xfstests => xfstests::run(checkout()?, weir, &mut results),
         Suite::Fsx => fsx::run(checkout()?, weir, &mut results),
+        Suite::FsOverNbd => file_systems::run(checkout()?, weir, &mut results),
         Suite::StressNg => stress::run(weir, &mut results),
         Suite::Postgres => postgres::run(checkout()?, weir, &mut results),
+        Suite::Mariadb => mariadb::run(weir, &mut results),
         Suite::Nbd => nbd::run(checkout()?, weir, &mut results),
         Suite::Libnbd => libnbd::run(checkout()?, weir, &mut results),
+        Suite::QemuIotests => iotests::run(checkout()?, weir, &mut results),
         Suite::Azurite => azurite::run_all(checkout()?, weir, &mut results),
     }?;
     results.end()
@@ -105,10 +124,13 @@ const fn name_of(suite: Suite) -> &'static str {
         Suite::Pjdfstest => "pjdfstest",
         Suite::Xfstests => "xfstests",
         Suite::Fsx => "fsx",
+        Suite::FsOverNbd => "fs-over-nbd",
         Suite::StressNg => "stress-ng",
         Suite::Postgres => "postgres",
+        Suite::Mariadb => "mariadb",
         Suite::Nbd => "nbd",
         Suite::Libnbd => "libnbd",
+        Suite::QemuIotests => "qemu-iotests",
         Suite::Azurite => "azurite",
     }
 }
@@ -150,10 +172,15 @@ mod tests {
             let keys = expected(name_of(*suite)).expect("a list");
             let is_own = |key: &str| match suite {
                 Suite::Pjdfstest => false,
+                Suite::QemuIotests => key.bytes().all(|byte| byte.is_ascii_digit()),
                 Suite::Xfstests => key.starts_with("generic/"),
                 Suite::Fsx => fsx::CHECKS.iter().any(|own| own.name == key),
+                Suite::FsOverNbd => file_systems::CHECKS.iter().any(|own| own.covers(key)),
                 Suite::StressNg => stress::STRESSORS.contains(&key),
                 Suite::Postgres => true,
+                Suite::Mariadb => {
+                    key.split_once('.').is_some_and(|(suite, _)| mariadb::SUITES.contains(&suite))
+                }
                 Suite::Nbd => nbd::CHECKS.iter().any(|own| own.name == key),
                 Suite::Libnbd => libnbd::CHECKS.iter().any(|own| own.name == key),
                 Suite::Azurite => {

@@ -47,26 +47,43 @@ pub(super) fn run(
     weir: &Path,
     results: &mut Results<'_>,
 ) -> Result<(), XtaskError> {
-    if !succeeds(checkout, "test", &["-x", "ltp/fsx", "-a", "-x", "ltp/fsstress"])? {
-        build(checkout, "make", &[])?;
-    }
+    prepare(checkout)?;
     let running = Running::start(weir, LAYOUT, &MOUNT)?;
     let wants = results.wants();
     for check in CHECKS.iter().filter(|check| wants(check.name)) {
-        let place = running.path("mount/suite").join(check.name).display().to_string();
-        let program = checkout.join(check.program);
-        let mut command = tap::bounded(&program);
-        command.args(check.args.iter().map(|arg| arg.replace("{}", &place)));
-        // It writes its files of results there.
-        command.current_dir(running.path("")).stdin(Stdio::null());
-        let output = command.output().map_err(XtaskError::file("starting", &program))?;
-        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        let last = said.trim_end().lines().last().unwrap_or_default().to_owned();
-        let outcome = match output.status.success() {
-            true => Outcome::Passed,
-            false => Outcome::Failed(format!("{}: {last}", output.status)),
-        };
+        let outcome = check.run(checkout, &running.path("mount/suite"), &running.path(""))?;
         results.take(check.name, &outcome)?;
     }
     running.stop()
+}
+
+/// Builds the programs, unless that has been done.
+pub(super) fn prepare(checkout: &Path) -> Result<(), XtaskError> {
+    match succeeds(checkout, "test", &["-x", "ltp/fsx", "-a", "-x", "ltp/fsstress"])? {
+        true => Ok(()),
+        false => build(checkout, "make", &[]),
+    }
+}
+
+impl Check {
+    /// Runs the program on a file or folder of this name in `root`. It writes its own files to `folder`.
+    pub(super) fn run(
+        &self,
+        checkout: &Path,
+        root: &Path,
+        folder: &Path,
+    ) -> Result<Outcome, XtaskError> {
+        let place = root.join(self.name).display().to_string();
+        let program = checkout.join(self.program);
+        let mut command = tap::bounded(&program);
+        command.args(self.args.iter().map(|arg| arg.replace("{}", &place)));
+        command.current_dir(folder).stdin(Stdio::null());
+        let output = command.output().map_err(XtaskError::file("starting", &program))?;
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        let last = said.trim_end().lines().last().unwrap_or_default().to_owned();
+        Ok(match output.status.success() {
+            true => Outcome::Passed,
+            false => Outcome::Failed(format!("{}: {last}", output.status)),
+        })
+    }
 }

@@ -7,12 +7,15 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 
 /// A running `weir` in a temporary folder, which has the layout in `layout.toml`.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
     root: PathBuf,
+    /// Reads what it says after its start. A full pipe would block it.
+    said: Option<JoinHandle<String>>,
 }
 
 impl Running {
@@ -29,15 +32,19 @@ impl Running {
         command.arg("--data").arg(root.join("data")).arg("--control").arg(root.join("control"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let child = command.spawn().map_err(XtaskError::file("starting", weir))?;
-        let mut own = Self { child, root };
+        let mut own = Self { child, root, said: None };
         let mut said = String::new();
         if let Some(stderr) = own.child.stderr.take() {
             let mut stderr = BufReader::new(stderr);
             while !said.contains("ready;") && stderr.read_line(&mut said).is_ok_and(|read| read > 0)
             {
             }
-            // Later output is discarded. A full pipe would block the program.
-            std::thread::spawn(move || stderr.read_to_end(&mut Vec::new()));
+            own.said = Some(std::thread::spawn(move || {
+                let mut said = Vec::new();
+                // What came before an error is enough.
+                let _ = stderr.read_to_end(&mut said);
+                String::from_utf8_lossy(&said).into_owned()
+            }));
         }
         if said.contains("ready;") {
             return Ok(own);
@@ -62,7 +69,9 @@ impl Running {
         if status.as_ref().is_ok_and(|status| status.success()) {
             return Ok(());
         }
-        Err(XtaskError::Suite(format!("weir ended with {status:?}")))
+        let said = self.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
+        let last = said.trim_end().lines().last().unwrap_or_default();
+        Err(XtaskError::Suite(format!("weir ended with {status:?}: {last}")))
     }
 
     fn end(&self) {

@@ -26,7 +26,7 @@ pub(super) fn bounded(program: impl AsRef<OsStr>) -> Command {
 }
 
 /// Parses the output of a script. Checks that are announced and missing have failed.
-fn parse(text: &str) -> Vec<(u64, Outcome)> {
+pub(super) fn parse(text: &str) -> Vec<(u64, Outcome)> {
     let mut checks = Vec::new();
     let mut announced = None;
     for line in text.lines() {

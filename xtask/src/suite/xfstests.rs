@@ -3,16 +3,25 @@
 //! Two volumes are the test and the scratch file system. `xtask/suites/xfstests-mount` mounts and unmounts
 //! them; each mount is a new server. Its settings are in `local.config` of a temporary folder, so the
 //! checkout stays as it is.
+//!
+//! A test that takes longer than [`LONGEST`] is killed with the servers of its mounts, and has failed.
 
 use super::results::{Outcome, Results};
-use super::{build, succeeds, tap};
+use super::watchdog::{self, Mark};
+use super::{build, output, succeeds};
 use crate::error::XtaskError;
-use std::fs;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 
 const LAYOUT: &str = "[[volume]]\nname = \"NAME\"\nsize = \"4 GiB\"\nunlimited = true\n";
+/// The longest time of a test. Most of the group take less than 30 s, but some start thousands of programs.
+const LONGEST: Duration = Duration::from_secs(300);
+const MARK: &str = "WEIR_SUITE";
 const VOLUMES: [&str; 2] = ["test", "scratch"];
 
 /// A checkout that is built, and a folder with layouts, data and mounts.
@@ -64,21 +73,60 @@ impl Prepared {
         let path = self.checkout.join("tests/generic/group.list");
         let list = fs::read_to_string(&path).map_err(XtaskError::file("reading", &path))?;
         let wants = results.wants();
+        let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
         for test in quick(&list).iter().filter(|test| wants(test)) {
-            results.take(test, &self.run(test)?)?;
+            let outcome = self.run(test)?;
+            results.take(test, &outcome)?;
+            if outcome == Outcome::Skipped {
+                let said = self.path("said");
+                let said = fs::read(&said).map_err(XtaskError::file("reading", &said))?;
+                *reasons.entry(reason(&String::from_utf8_lossy(&said))).or_default() += 1;
+            }
         }
-        Ok(())
+        let mut reasons: Vec<_> = reasons.into_iter().collect();
+        reasons.sort_by_key(|(_, count)| Reverse(*count));
+        reasons
+            .iter()
+            .try_for_each(|(reason, count)| results.say(&format!("{count} skipped: {reason}")))
     }
 
     /// Runs a test.
     fn run(&self, test: &str) -> Result<Outcome, XtaskError> {
-        let program = self.checkout.join("check");
-        let mut command = tap::bounded(&program);
+        let (program, said) = (self.checkout.join("check"), self.path("said"));
+        let file = File::create(&said).map_err(XtaskError::file("creating", &said))?;
+        let mut command = Command::new(&program);
         command.arg(test).current_dir(&self.checkout).stdin(Stdio::null());
-        self.environment(&mut command);
+        command.stdout(file).stderr(Stdio::null()).env("WEIR", &self.weir);
         command.env("HOST_OPTIONS", self.path("local.config"));
-        let output = command.output().map_err(XtaskError::file("starting", &program))?;
-        Ok(parse(test, &String::from_utf8_lossy(&output.stdout)))
+        let ended = watchdog::run(&mut command, self.mark(), LONGEST)?;
+        let said = fs::read(&said).map_err(XtaskError::file("reading", &said))?;
+        if ended.is_some() {
+            return Ok(parse(test, &String::from_utf8_lossy(&said)));
+        }
+        self.detach()?;
+        Ok(Outcome::Failed(format!("it did not end within {} s", LONGEST.as_secs())))
+    }
+
+    /// Removes the mounts and the loop devices of a test that was killed. Its servers are gone.
+    fn detach(&self) -> Result<(), XtaskError> {
+        let path = Path::new("/proc/self/mounts");
+        let mounts = fs::read_to_string(path).map_err(XtaskError::file("reading", path))?;
+        let place = self.folder.path().display().to_string();
+        let own = mounts.lines().filter_map(|line| line.split(' ').nth(1));
+        let mut own: Vec<&str> = own.filter(|mount| mount.starts_with(&place)).collect();
+        own.reverse();
+        for mount in own {
+            build(Path::new("/"), "umount", &["--lazy", mount])?;
+        }
+        let list =
+            output(Path::new("/"), "losetup", &["--noheadings", "--output", "NAME,BACK-FILE"])?;
+        for line in
+            String::from_utf8_lossy(&list.stdout).lines().filter(|line| line.contains(&place))
+        {
+            let device = line.split_whitespace().next().unwrap_or_default();
+            build(Path::new("/"), "losetup", &["--detach", device])?;
+        }
+        Ok(())
     }
 
     /// Unmounts what is mounted.
@@ -90,7 +138,7 @@ impl Prepared {
             }
             let mut command = Command::new(&self.helper);
             command.args(["umount", &place]).stdin(Stdio::null());
-            self.environment(&mut command);
+            command.env("WEIR", &self.weir).env(MARK, self.folder.path());
             let status =
                 command.status().map_err(XtaskError::file("starting", self.helper.as_ref()))?;
             if !status.success() {
@@ -100,8 +148,9 @@ impl Prepared {
         Ok(())
     }
 
-    fn environment(&self, command: &mut Command) {
-        command.env("WEIR", &self.weir).env("WEIR_SUITE", self.folder.path());
+    /// All processes of the tests have this variable, which `xfstests-mount` also uses.
+    fn mark(&self) -> Mark<'_> {
+        Mark { name: MARK, value: self.folder.path().as_os_str() }
     }
 
     fn config(&self) -> String {
@@ -126,6 +175,12 @@ fn quick(list: &str) -> Vec<String> {
     let lines = list.lines().filter(|line| !line.starts_with('#'));
     let quick = lines.filter(|line| line.split_whitespace().skip(1).any(|group| group == "quick"));
     quick.filter_map(|line| Some(format!("generic/{}", line.split_whitespace().next()?))).collect()
+}
+
+/// Returns why a test was not run.
+fn reason(said: &str) -> String {
+    let reason = said.lines().find_map(|line| line.split_once("[not run]"));
+    reason.map_or("no reason", |(_, reason)| reason.trim()).to_owned()
 }
 
 /// Parses the output of `check` for a test.
@@ -167,6 +222,7 @@ mod tests {
         assert_eq!(parse("generic/001", said), Outcome::Passed);
         let said = "generic/004 [not run] no O_TMPFILE\nRan: generic/004\nNot run: generic/004\nPassed all 1 tests\n";
         assert_eq!(parse("generic/004", said), Outcome::Skipped);
+        assert_eq!(reason(said), "no O_TMPFILE");
         let said = "generic/020       - output mismatch (see out.bad)\n    --- tests/out\n    +++ out.bad\n    @@ -1 +1 @@\n    \
                     -a\n    +b\n\nRan: generic/020\nFailures: generic/020\nFailed 1 of 1 tests\n";
         let words = "- output mismatch (see out.bad) +b";
