@@ -3,9 +3,10 @@
 
 A server has volumes without limits in a data folder, with and without checksums. fio's nbd engine uses them over a
 Unix socket, in all orders in turn. This is repeated in new folders, since the same volume can be 10 % faster in one
-folder than in another. A second volume without checksums shows how much two equal volumes differ. Prints median rates, the least processor time of the server per request of all
-rounds, the ratios to the first volume round by round (median, least and most), and the ratio of the least
-processor times. Other work on the machine disturbs that one least: it only adds to the processor time.
+folder than in another. A second volume without checksums shows how much two equal volumes differ. Prints median
+rates, the least processor time of the server per request of all rounds, the ratios to the first volume round by
+round (median, least and most), and the ratio of the least processor times. Other work on the machine disturbs that
+one least: it only adds to the processor time.
 
     python3 crates/weir-bench/sums.py --weir target/release/weir --folder /var/tmp --folders 6 --rounds 6 --seconds 1
 
@@ -99,6 +100,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--weir", required=True, help="the program to measure")
     parser.add_argument("--folder", required=True, help="a folder on the file system to measure")
+    # Of both, multiples of 6 have each order equally often.
     parser.add_argument("--rounds", type=int, default=6, help="in each folder")
     parser.add_argument("--folders", type=int, default=6, help="new folders, since places on the disk differ")
     parser.add_argument("--seconds", type=int, default=1, help="of each run")

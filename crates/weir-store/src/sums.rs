@@ -18,7 +18,7 @@
 //! computed anew from the bytes, which accepts damage that happened to these regions since they were opened. The
 //! list works like the bitmap mode of dm-integrity. See `regions` for how they are sealed.
 //!
-//! A sync does not wait for the checksums of open regions. One sync in 256 also seals regions, which takes three
+//! A sync does not wait for the checksums of open regions. One sync in 256 also seals regions, which takes two
 //! more syncs, and the first write to a sealed region waits for one small sync.
 //!
 //! The checksum is the CRC-32 of Ethernet, as in `meta.json`, and not CRC-32C: both find any three changed
@@ -26,7 +26,7 @@
 //! processor.
 //!
 //! Reads take no lock. A read beside a write of the same block can find bytes and checksum of different
-//! writes. It then reads once more with the lock of the region's writes.
+//! writes. It then reads once more with the lock of the chunk's changes.
 
 mod block;
 mod cache;
@@ -63,7 +63,7 @@ use std::sync::{Mutex, MutexGuard, RwLock};
 use weir_units::Bytes;
 
 /// The locks of changes. A chunk of the volume has one of them, and the chunks of a stretch have different ones.
-const LOCKS: usize = 64;
+const LOCKS: usize = 1024;
 
 const _: () = assert!(
     (LOCKS as u64).is_multiple_of(STRETCH / CHUNK),

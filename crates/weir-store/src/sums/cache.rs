@@ -256,7 +256,7 @@ impl<S: Store> Cached<S> {
         done
     }
 
-    /// Stores all pages, and those that can be stored if some cannot. Returns the first error.
+    /// Stores each page that can be stored. Returns the first error.
     pub(super) fn flush(&self) -> Result<()> {
         let mut done = Ok(());
         for shard in &self.shards {
@@ -360,7 +360,7 @@ impl<S: Store> Cached<S> {
         Ok(done)
     }
 
-    /// Makes sure that one more page can be kept.
+    /// Makes sure that one more page can be kept, and takes the room for it.
     fn make_room(&self, shard: &mut Shard) -> Result<()> {
         if shard.take_room() {
             return Ok(());

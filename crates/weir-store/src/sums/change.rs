@@ -50,7 +50,7 @@ impl<S: Store> Summed<S> {
         let entered = self.states.enter(offset, len)?;
         let mut at = offset;
         while at < offset + len {
-            // Bytes keep one chunk from other writers at a time. Zeros of a whole stretch are one call.
+            // Bytes lock one chunk at a time; zeros lock all chunks of a stretch and are one call.
             let unit = if matches!(content, Content::Bytes(_)) { CHUNK } else { STRETCH };
             let end = (offset + len).min((at / unit + 1) * unit);
             let content = match content {
@@ -67,7 +67,10 @@ impl<S: Store> Summed<S> {
 
     /// Changes a range within one stretch.
     fn change_piece(&self, entered: &Entered<S>, at: Range<u64>, content: Content) -> Result<()> {
-        let _alone = self.lock_chunks(at.clone());
+        let _alone = match content {
+            Content::Bytes(_) => (Some(self.lock_chunk(at.start)), Vec::new()),
+            Content::Zeros { .. } => (None, self.lock_chunks(at.clone())),
+        };
         let sums = self.new_sums(at.clone(), content)?;
         let changed = match content {
             Content::Bytes(bytes) => self.data.write_at(at.start, bytes),

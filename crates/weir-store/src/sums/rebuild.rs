@@ -80,24 +80,23 @@ impl<S: Store> Summed<S> {
             }
             return Ok((Some(Cursor { stretch, offset: stretch * STRETCH, ..cursor }), 0));
         }
-        let mut alone = self.lock_chunks(cursor.offset..end);
+        let mut alone = vec![self.lock_chunk(cursor.offset)];
         // The end of the volume was there if it is within a block.
         let at = cursor.offset / BLOCK * BLOCK;
         let first = at / BLOCK * SUM;
-        let extents = self.data.extents(at, end - at, 1)?;
-        let hole = extents.first().filter(|extent| extent.kind == ExtentKind::Hole);
-        let hole =
-            hole.map_or(
-                0,
-                |hole| if at + hole.len == end { hole.len } else { hole.len / BLOCK * BLOCK },
-            );
+        let chunk_end = end.min((at / CHUNK + 1) * CHUNK);
+        let mut hole = self.hole_at(at, end)?;
+        if at + hole > chunk_end {
+            // Writes to the other chunks may have come before their locks.
+            alone.extend(self.lock_chunks(chunk_end..end));
+            hole = self.hole_at(at, end)?;
+        }
         if hole > 0 {
             self.sums.zero(first, hole.div_ceil(BLOCK) * SUM, true)?;
             return Ok((Some(Cursor { offset: at + hole, ..cursor }), 0));
         }
-        // The rest of the stretch is for a hole.
         alone.truncate(1);
-        let len = (end - at).min(CHUNK - at % CHUNK);
+        let len = chunk_end - at;
         let (mut data, mut sums) = (vec![0; index(len)], Vec::new());
         if self.data.read_at(at, &mut data).is_ok() {
             append_sums(&mut sums, &data);
@@ -106,6 +105,17 @@ impl<S: Store> Summed<S> {
             self.rebuild_readable(at, &mut data)?;
         }
         Ok((Some(Cursor { offset: at + len, ..cursor }), len))
+    }
+
+    /// Returns the length of the hole at `at`, up to `end`, in whole blocks.
+    fn hole_at(&self, at: u64, end: u64) -> Result<u64> {
+        let extents = self.data.extents(at, end - at, 1)?;
+        let hole = extents.first().filter(|extent| extent.kind == ExtentKind::Hole);
+        Ok(match hole {
+            Some(hole) if at + hole.len == end => hole.len,
+            Some(hole) => hole.len / BLOCK * BLOCK,
+            None => 0,
+        })
     }
 
     /// Computes the checksums of the blocks from `at` on that the medium can read. The others keep theirs: their

@@ -41,9 +41,13 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Sealing costs three more syncs, and so adds 2 % of them at most.
-    pub(super) const DEFAULT: Self = Self { every: 256, quiet: 1024 };
+    /// Sealing costs two more syncs, which is less than 1 % of them. The regions that are written again cost some
+    /// more.
+    pub(super) const DEFAULT: Self = Self { every: 256, quiet: 256 };
 }
+
+/// The syncs after an opening within which another one is soon.
+const SOON: u64 = if cfg!(test) { 4 } else { 32 };
 
 /// The openings, each soon after the one before, after which regions open in groups.
 const ALONE: u32 = if cfg!(test) { 2 } else { 8 };
@@ -73,7 +77,7 @@ struct Table {
     /// The list on the medium is one of two: that of the table, or one that a failed write was to store.
     is_list_unsure: bool,
     syncs: u64,
-    /// Openings of regions that came soon after another one, less those that did not.
+    /// Rises with each opening of regions soon after another one, and is halved by each other one.
     hurry: u32,
     /// The sync before the last opening.
     opened_at: u64,
@@ -124,6 +128,12 @@ fn regions_of(stretches: &Range<u64>) -> impl Iterator<Item = u16> + use<> {
     (stretches.start..stretches.end.min(stretches.start.saturating_add(REGIONS))).map(region_of)
 }
 
+/// Returns the stretches that open together with some.
+fn group_of(stretches: &Range<u64>, hurry: u32) -> Range<u64> {
+    let joined = 1 << hurry.saturating_sub(ALONE);
+    stretches.start / joined * joined..stretches.end.next_multiple_of(joined)
+}
+
 /// Returns the stretches that a range touches.
 pub(super) fn stretches(offset: u64, len: u64) -> Range<u64> {
     offset / STRETCH..(offset + len).div_ceil(STRETCH)
@@ -161,10 +171,11 @@ impl<S: Store> States<S> {
         let regions = stretches(offset, len);
         if !locked(&self.table).begin(&regions) {
             let mut log = locked(&self.log);
-            let (mut open, group, is_unsure) = {
-                let mut table = locked(&self.table);
-                (table.open(), table.group(&regions, self.pace), table.is_list_unsure)
+            let (mut open, hurry, is_unsure) = {
+                let table = locked(&self.table);
+                (table.open(), table.next_hurry(&regions), table.is_list_unsure)
             };
+            let group = hurry.map_or(regions.clone(), |hurry| group_of(&regions, hurry));
             regions_of(&group).for_each(|region| open.insert(region));
             if is_unsure || open != *log.open() {
                 log.write(open).inspect_err(|_| locked(&self.table).is_list_unsure = true)?;
@@ -172,7 +183,9 @@ impl<S: Store> States<S> {
             let mut table = locked(&self.table);
             table.is_list_unsure = false;
             table.reopen(&regions, self.pace);
-            table.join(&group);
+            if let Some(hurry) = hurry {
+                table.join(&group, hurry);
+            }
             let begun = table.begin(&regions);
             debug_assert!(begun, "they are open, and the list is sure");
         }
@@ -294,24 +307,21 @@ impl Table {
         }
     }
 
-    /// Returns the stretches that open with `regions`, some of which are sealed: themselves, or their group.
-    fn group(&mut self, regions: &Range<u64>, pace: Pace) -> Range<u64> {
+    /// Returns [`Table::hurry`] after an opening of `regions`; `None` if all of them are open.
+    fn next_hurry(&self, regions: &Range<u64>) -> Option<u32> {
         if self.are_open(regions) {
-            return regions.clone();
+            return None;
         }
-        let is_soon = self.syncs - self.opened_at < pace.quiet;
-        self.hurry = match is_soon {
+        Some(match self.syncs - self.opened_at < SOON {
             true => (self.hurry + 1).min(ALONE + MOST_JOINED),
             false => self.hurry / 2,
-        };
-        self.opened_at = self.syncs;
-        let joined = 1 << self.hurry.saturating_sub(ALONE);
-        regions.start / joined * joined..regions.end.next_multiple_of(joined)
+        })
     }
 
     /// Opens the neighbours of regions that are opened for a change.
-    fn join(&mut self, group: &Range<u64>) {
+    fn join(&mut self, group: &Range<u64>, hurry: u32) {
         let syncs = self.syncs;
+        (self.hurry, self.opened_at) = (hurry, syncs);
         for number in regions_of(group) {
             let region = self.regions.entry(number).or_default();
             if !region.is_open {
