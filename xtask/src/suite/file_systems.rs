@@ -11,7 +11,7 @@
 
 use super::results::{Outcome, Results};
 use super::running::Running;
-use super::{build, fsx, output, succeeds};
+use super::{build, fsx, output, succeeds, watchdog};
 use crate::error::XtaskError;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -23,7 +23,9 @@ const LAYOUT: &str = "[[volume]]\nname = \"disk\"\nsize = \"4 GiB\"\nunlimited =
 const SERVE: [&str; 4] = ["serve", "{}/layout.toml", "--nbd", "unix:{}/nbd"];
 /// Shows an export as a file.
 const DAEMON: &str = "qemu-storage-daemon";
-/// Most rounds of waiting for the file, and the pause between two.
+/// The longest time of a mount, an unmount or the check of a file system.
+const LONGEST: Duration = Duration::from_secs(600);
+/// Most rounds of waiting for the file or for the daemon's end, and the pause between two.
 const ROUNDS: u32 = 500;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -145,18 +147,33 @@ impl Disk {
     /// Runs a check on the mounted file system, and then the check of the file system.
     fn run(&self, kind: &Kind, check: &fsx::Check, checkout: &Path) -> Result<Outcome, XtaskError> {
         let mount = self.mount();
-        build(Path::new("/"), "mount", &["-t", kind.name, self.device(), &mount])?;
+        let steps: [&[&str]; 2] =
+            [&["mount", "-t", kind.name, self.device(), &mount], &["umount", &mount]];
+        if let Some(failure) = self.bounded(steps[0])? {
+            return Ok(Outcome::Failed(failure));
+        }
         let outcome = check.run(checkout, Path::new(&mount), &self.folder)?;
-        build(Path::new("/"), "umount", &[&mount])?;
-        let (program, args) = kind.check.split_first().unwrap_or((&"", &[]));
-        let found = output(Path::new("/"), program, &[args, &[self.device()]].concat())?;
-        Ok(match outcome {
-            Outcome::Passed if !found.status.success() => {
-                let said = [found.stdout, found.stderr].concat();
-                let said = String::from_utf8_lossy(&said).trim_end().replace('\n', "; ");
-                Outcome::Failed(format!("{program}: {}: {said}", found.status))
+        let tests = [kind.check, &[self.device()]].concat();
+        for step in [steps[1], &tests] {
+            if let (Some(failure), Outcome::Passed) = (self.bounded(step)?, &outcome) {
+                return Ok(Outcome::Failed(failure));
             }
-            outcome => outcome,
+        }
+        Ok(outcome)
+    }
+
+    /// Runs a program within [`LONGEST`]. Returns how it failed, if it did.
+    fn bounded(&self, words: &[&str]) -> Result<Option<String>, XtaskError> {
+        let (program, args) = words.split_first().unwrap_or((&"", &[]));
+        let said = self.folder.join("said");
+        let (ended, said) =
+            watchdog::run_to_file(Command::new(program).args(args), &said, LONGEST)?;
+        Ok(match ended {
+            Some(status) if status.success() => None,
+            Some(status) => {
+                Some(format!("{program}: {status}: {}", said.trim_end().replace('\n', "; ")))
+            }
+            None => Some(format!("{program} did not end within {} s", LONGEST.as_secs())),
         })
     }
 
@@ -165,21 +182,36 @@ impl Disk {
         self.running.take().map_or(Ok(()), Running::stop)
     }
 
-    /// Removes the mounts and the device.
+    /// Removes the mounts and the device, and ends the daemon. Does all of it also after an error, and returns the
+    /// first one.
     fn detach(&mut self) -> Result<(), XtaskError> {
         let (root, mount) = (Path::new("/"), self.mount());
-        if succeeds(root, "mountpoint", &["-q", &mount])? {
-            build(root, "umount", &["--lazy", &mount])?;
-        }
+        let mut done = match succeeds(root, "mountpoint", &["-q", &mount]) {
+            Ok(false) => Ok(()),
+            Ok(true) => build(root, "umount", &["--lazy", &mount]),
+            Err(error) => Err(error),
+        };
         if let Some(device) = self.device.take() {
-            build(root, "losetup", &["--detach", &device])?;
+            done = done.and(build(root, "losetup", &["--detach", &device]));
         }
-        if let Some(pid) = i32::try_from(self.daemon.id()).ok().and_then(Pid::from_raw) {
-            // It may have ended by itself.
-            let _ = kill_process(pid, Signal::TERM);
+        done.and(self.end_daemon())
+    }
+
+    /// Ends the daemon, which would wait for whoever has its file open.
+    #[expect(clippy::disallowed_methods, reason = "another process ends meanwhile")]
+    fn end_daemon(&mut self) -> Result<(), XtaskError> {
+        let failed = || XtaskError::file("ending", Path::new(DAEMON));
+        for _ in 0..ROUNDS {
+            if self.daemon.try_wait().map_err(failed())?.is_some() {
+                return Ok(());
+            }
+            if let Some(pid) = i32::try_from(self.daemon.id()).ok().and_then(Pid::from_raw) {
+                kill_process(pid, Signal::TERM).map_err(|error| failed()(error.into()))?;
+            }
+            std::thread::sleep(PAUSE);
         }
-        let ended = self.daemon.wait();
-        ended.map(drop).map_err(XtaskError::file("waiting for", Path::new(DAEMON)))
+        self.daemon.kill().map_err(failed())?;
+        self.daemon.wait().map(drop).map_err(failed())
     }
 }
 

@@ -3,10 +3,14 @@
 
 use super::results::{Outcome, Results};
 use super::running::Running;
-use super::{LAYOUT, MOUNT, build, succeeds, tap};
+use super::{LAYOUT, MOUNT, build, succeeds, watchdog};
 use crate::error::XtaskError;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::Command;
+use std::time::Duration;
+
+/// The longest time of a check.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// A run of one of the programs.
 pub(super) struct Check {
@@ -75,15 +79,15 @@ impl Check {
     ) -> Result<Outcome, XtaskError> {
         let place = root.join(self.name).display().to_string();
         let program = checkout.join(self.program);
-        let mut command = tap::bounded(&program);
-        command.args(self.args.iter().map(|arg| arg.replace("{}", &place)));
-        command.current_dir(folder).stdin(Stdio::null());
-        let output = command.output().map_err(XtaskError::file("starting", &program))?;
-        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        let last = said.trim_end().lines().last().unwrap_or_default().to_owned();
-        Ok(match output.status.success() {
-            true => Outcome::Passed,
-            false => Outcome::Failed(format!("{}: {last}", output.status)),
+        let mut command = Command::new(&program);
+        command.args(self.args.iter().map(|arg| arg.replace("{}", &place))).current_dir(folder);
+        // The processes of fsstress have groups of their own.
+        let (ended, said) = watchdog::run_to_file(&mut command, &folder.join("said"), LONGEST)?;
+        let last = said.trim_end().lines().last().unwrap_or_default();
+        Ok(match ended {
+            Some(status) if status.success() => Outcome::Passed,
+            Some(status) => Outcome::Failed(format!("{status}: {last}")),
+            None => Outcome::Failed(format!("it did not end within {} s", LONGEST.as_secs())),
         })
     }
 }

@@ -10,7 +10,7 @@ use super::{LAYOUT, MOUNT, build};
 use crate::error::XtaskError;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 /// The servers do not run as root.
@@ -59,11 +59,25 @@ fn run_suite(weir: &Path, suite: &str) -> Result<Vec<(String, Outcome)>, XtaskEr
         let last = said.trim_end().lines().last().unwrap_or_default();
         return Err(XtaskError::Suite(format!("mysql-test-run ran no tests: {last}")));
     }
-    if ended.is_none() {
-        let words = format!("it did not end within {} s", LONGEST.as_secs());
+    if let Some(words) = broken_off(ended, &said, &tests) {
         tests.push((suite.to_owned(), Outcome::Failed(words)));
     }
     running.stop().map(|()| tests)
+}
+
+/// Returns why a run is none of all tests, if no failed test says so.
+fn broken_off(
+    ended: Option<ExitStatus>,
+    said: &str,
+    tests: &[(String, Outcome)],
+) -> Option<String> {
+    let Some(status) = ended else {
+        return Some(format!("it did not end within {} s", LONGEST.as_secs()));
+    };
+    let has_failed = tests.iter().any(|(_, outcome)| matches!(outcome, Outcome::Failed(_)));
+    let is_whole = status.success() && said.lines().any(|line| line.starts_with("Completed: "));
+    let last = said.trim_end().lines().last().unwrap_or_default();
+    (!is_whole && !has_failed).then(|| format!("mysql-test-run: {status}: {last}"))
 }
 
 /// Parses the lines of tests: `SUITE.TEST 'COMBINATION' w1 [ pass ] 12`.
@@ -91,6 +105,21 @@ fn parse(said: &str) -> Vec<(String, Outcome)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_that_breaks_off_is_no_success() {
+        use std::os::unix::process::ExitStatusExt;
+        let (good, bad) = (ExitStatus::from_raw(0), ExitStatus::from_raw(1 << 8));
+        let passed = [("maria.a".to_owned(), Outcome::Passed)];
+        let failed = [("maria.a".to_owned(), Outcome::Failed(String::new()))];
+        let completed = "maria.a [ pass ]\nCompleted: All 1 tests were successful.\n";
+        assert_eq!(broken_off(Some(good), completed, &passed), None);
+        assert_eq!(broken_off(Some(bad), "Completed: Failed 1/1 tests\n", &failed), None);
+        let words = broken_off(Some(bad), "Only 1 of 2 completed.\n", &passed);
+        assert!(words.is_some_and(|words| words.ends_with("Only 1 of 2 completed.")));
+        assert!(broken_off(Some(good), "maria.a [ pass ]\n", &passed).is_some());
+        assert!(broken_off(None, completed, &passed).is_some());
+    }
 
     #[test]
     fn results_are_read() {

@@ -5,12 +5,12 @@
 //! is therefore marked by a variable of its environment, which every process inherits, servers included.
 
 use crate::error::XtaskError;
-use rustix::process::{Pid, Signal, getpid, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Name and value of the variable that marks the processes of a run.
@@ -44,9 +44,37 @@ pub(super) fn run(
         }
         std::thread::sleep(PAUSE);
     }
-    let ended = end(mark);
-    // It is dead now, unless `end` failed.
-    ended.and_then(|()| child.wait().map_err(failed("waiting for"))).map(|_| None)
+    // It may have removed its mark.
+    let killed = child.kill().map_err(failed("ending"));
+    end(mark).and(killed)?;
+    for _ in 0..ROUNDS {
+        if child.try_wait().map_err(failed("waiting for"))?.is_some() {
+            return Ok(None);
+        }
+        std::thread::sleep(PAUSE);
+    }
+    Err(XtaskError::Suite(format!(
+        "process {} of a test that hung does not end; see /proc/PID/stack, and restart the machine",
+        child.id()
+    )))
+}
+
+/// Does what [`run`] does, without a mark of the caller, and kills what is left of the command. `said` is a file
+/// for its output, which is returned.
+pub(super) fn run_to_file(
+    command: &mut Command,
+    said: &Path,
+    limit: Duration,
+) -> Result<(Option<ExitStatus>, String), XtaskError> {
+    let creating = |stream: File| stream.try_clone().map(|other| (stream, other));
+    let (out, err) =
+        File::create(said).and_then(creating).map_err(XtaskError::file("creating", said))?;
+    command.stdin(Stdio::null()).stdout(out).stderr(err);
+    let mark = Mark { name: "WEIR_SUITE_RUN", value: said.as_os_str() };
+    let ended = run(command, mark, limit)?;
+    end(mark)?;
+    let said = fs::read(said).map_err(XtaskError::file("reading", said))?;
+    Ok((ended, String::from_utf8_lossy(&said).into_owned()))
 }
 
 /// Kills all processes with the mark until there are none.
@@ -58,8 +86,7 @@ pub(super) fn end(mark: Mark<'_>) -> Result<(), XtaskError> {
             return Ok(());
         }
         for process in left {
-            // It may have ended by itself.
-            let _ = kill_process(process, Signal::KILL);
+            kill(process, mark);
         }
         std::thread::sleep(PAUSE);
     }
@@ -70,24 +97,37 @@ pub(super) fn end(mark: Mark<'_>) -> Result<(), XtaskError> {
     )))
 }
 
+/// Kills a process if it has the mark, and not another one that has its number by now.
+fn kill(process: Pid, mark: Mark<'_>) {
+    let Ok(handle) = pidfd_open(process, PidfdFlags::empty()) else { return };
+    if is_marked(process, mark) {
+        // It may have ended by itself.
+        let _ = pidfd_send_signal(handle, Signal::KILL);
+    }
+}
+
+/// Returns whether a thread of a process has the mark. The first one may have ended before the others.
+fn is_marked(process: Pid, mark: Mark<'_>) -> bool {
+    let own = [mark.name.as_bytes(), b"=", mark.value.as_bytes()].concat();
+    let threads = fs::read_dir(format!("/proc/{}/task", process.as_raw_nonzero()));
+    threads.into_iter().flatten().flatten().any(|thread| {
+        let environment = fs::read(thread.path().join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|pair| pair == own)
+    })
+}
+
 /// Returns the processes with the mark, except for this one. Zombies have no environment, and are none of them.
 fn marked(mark: Mark<'_>) -> Result<Vec<Pid>, XtaskError> {
-    let own = [mark.name.as_bytes(), b"=", mark.value.as_bytes()].concat();
     let folder = Path::new("/proc");
     let list = fs::read_dir(folder).map_err(XtaskError::file("reading", folder))?;
     let ids = list.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    let is_marked = |process: &Pid| {
-        let path = format!("/proc/{}/environ", process.as_raw_nonzero());
-        let environment = fs::read(path).unwrap_or_default();
-        *process != getpid() && environment.split(|byte| *byte == 0).any(|pair| pair == own)
-    };
-    Ok(ids.filter_map(Pid::from_raw).filter(is_marked).collect())
+    let is_other = |process: &Pid| *process != getpid() && is_marked(*process, mark);
+    Ok(ids.filter_map(Pid::from_raw).filter(is_other).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::Stdio;
 
     #[test]
     fn a_command_that_hangs_is_killed_with_its_sessions() {

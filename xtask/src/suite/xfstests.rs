@@ -137,12 +137,12 @@ impl Prepared {
                 continue;
             }
             let mut command = Command::new(&self.helper);
-            command.args(["umount", &place]).stdin(Stdio::null());
-            command.env("WEIR", &self.weir).env(MARK, self.folder.path());
-            let status =
-                command.status().map_err(XtaskError::file("starting", self.helper.as_ref()))?;
-            if !status.success() {
-                return Err(XtaskError::Suite(format!("{place} is still in use")));
+            command.args(["umount", &place]).stdin(Stdio::null()).env("WEIR", &self.weir);
+            let ended = watchdog::run(&mut command, self.mark(), LONGEST)?;
+            if !ended.is_some_and(|status| status.success()) {
+                watchdog::end(self.mark())?;
+                self.detach()?;
+                return Err(XtaskError::Suite(format!("{place} was still in use")));
             }
         }
         Ok(())
