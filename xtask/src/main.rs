@@ -113,10 +113,10 @@ struct TortureArgs {
     /// Kind of system; may be repeated, and the kinds take turns.
     #[arg(long = "kind", value_name = "KIND", default_value = "all")]
     kinds: Vec<KindArg>,
-    /// Longest time.
+    /// Minutes after which no round begins. Each kind has one round in any case.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     minutes: u64,
-    /// End after this many ends of servers.
+    /// End after this many ends of servers; each kind needs one.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     rounds: Option<u64>,
     /// Random seed; equal seeds produce equal layouts and loads, but threads run in another order.

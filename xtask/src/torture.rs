@@ -13,7 +13,7 @@
 //! | `mount` | write, sync and replace files | a sync |
 //! | `full` | as `nbd`, on a disk that is too small | a flush, or FUA |
 //! | `database` | commit transactions to SQLite and PostgreSQL in a mount | a commit |
-//! | `backup` | write volumes, while backups of these are taken and killed | the end of a backup; a flush, or FUA |
+//! | `backup` | write, zero and flush volumes, while backups of these are taken and killed | the end of a backup; a flush |
 //! | `tuning` | as `nbd`, while tiers, sizes, cache modes and volumes change | the answer to a change; a flush, or FUA |
 
 mod backup;
@@ -32,6 +32,7 @@ mod writers;
 
 use crate::error::XtaskError;
 pub use report::{Report, Tally};
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use weir_random::Rng;
@@ -65,7 +66,7 @@ pub enum Kind {
 pub struct Plan {
     /// The kinds of systems, which take turns; none stands for all that this machine can run.
     pub kinds: Vec<Kind>,
-    /// The longest time.
+    /// The time after which no round begins, except for the first one of a kind.
     pub time: Span,
     /// Most rounds, if there is a number.
     pub rounds: Option<u64>,
@@ -80,6 +81,8 @@ struct Campaign<'a> {
     weir: &'a Path,
     /// An empty folder.
     folder: &'a Path,
+    /// Each kind has its first system, and the time has to do for all of them.
+    is_first_turn: bool,
     is_over: &'a dyn Fn(&Tally) -> bool,
 }
 
@@ -164,15 +167,16 @@ impl Kind {
 /// errors if the program cannot be run.
 pub fn run(plan: &Plan, out: &mut dyn Write) -> Result<Report, XtaskError> {
     let weir = crate::program(&plan.weir)?;
-    let plan = &Plan { weir, kinds: kinds(plan, out)?, ..plan.clone() };
+    let must = std::env::var_os("CI").as_deref() == Some(OsStr::new("true"));
+    let plan = &Plan { weir, kinds: kinds(plan, must, out)?, ..plan.clone() };
     let mut report = Report::new(&plan.kinds);
     let ran = run_systems(plan, &mut report, out);
     say(out, report.to_string().trim_end())?;
     ran.map(|()| report)
 }
 
-/// Returns the kinds that can run.
-fn kinds(plan: &Plan, out: &mut dyn Write) -> Result<Vec<Kind>, XtaskError> {
+/// Returns the kinds that can run, the main one first. With `must`, all programs have to be there.
+fn kinds(plan: &Plan, must: bool, out: &mut dyn Write) -> Result<Vec<Kind>, XtaskError> {
     if let Some((kind, lack)) = plan.kinds.iter().find_map(|own| Some((own, own.lacks()?))) {
         return Err(XtaskError::Lost(format!("--kind {}: {lack}", kind.name())));
     }
@@ -181,16 +185,25 @@ fn kinds(plan: &Plan, out: &mut dyn Write) -> Result<Vec<Kind>, XtaskError> {
         for kind in Kind::ALL {
             match kind.lacks() {
                 None => kinds.push(kind),
+                Some(lack) if must && kind != Kind::Full => return Err(needed(kind, lack)),
                 Some(lack) => say(out, &format!("{} is skipped: {lack}", kind.name()))?,
             }
         }
     }
     for kind in &kinds {
         if let Some(lack) = kind.partly_lacks() {
+            if must {
+                return Err(needed(*kind, lack));
+            }
             say(out, &format!("{}: {lack}", kind.name()))?;
         }
     }
+    kinds.sort_by_key(|kind| *kind != Kind::Nbd);
     Ok(kinds)
+}
+
+fn needed(kind: Kind, lack: &str) -> XtaskError {
+    XtaskError::Lost(format!("CI=true, and all programs have to be there; {}: {lack}", kind.name()))
 }
 
 fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<(), XtaskError> {
@@ -198,14 +211,17 @@ fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<
     for number in 0.. {
         let before = report.rounds();
         let has_time = || clock.now() < end;
-        let is_over = |rounds: u64| !has_time() || plan.rounds.is_some_and(|most| rounds >= most);
-        if is_over(before) {
+        let has_rounds = |rounds: u64| plan.rounds.is_none_or(|most| rounds < most);
+        let count = plan.kinds.len() as u64;
+        let is_first_turn = number < count;
+        if !has_rounds(before) || !(has_time() || is_first_turn) {
             break;
         }
-        let turn_ends = turn_ends(clock.now(), end, number, plan.kinds.len() as u64);
+        let turn_ends = turn_ends(clock.now(), end, number, count);
         let folder = tempfile::tempdir()
             .map_err(|source| XtaskError::System { doing: "making a folder", source })?;
-        let turn = usize::try_from(plan.seed.wrapping_add(number) % plan.kinds.len() as u64);
+        let start = if is_first_turn { 0 } else { plan.seed };
+        let turn = usize::try_from(start.wrapping_add(number) % count);
         let kind = plan.kinds[turn.unwrap_or(0)];
         let mut tally = Tally::default();
         let lived = kind.live(
@@ -213,7 +229,13 @@ fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<
             &Campaign {
                 weir: &plan.weir,
                 folder: folder.path(),
-                is_over: &|own| is_over(before + own.rounds()) || clock.now() >= turn_ends,
+                is_first_turn,
+                is_over: &|own| {
+                    // A kind without a round would not be tested at all.
+                    let is_needed = is_first_turn && own.rounds() == 0;
+                    let is_late = !is_needed && clock.now() >= turn_ends;
+                    is_late || !has_rounds(before + own.rounds())
+                },
             },
             &mut tally,
         );

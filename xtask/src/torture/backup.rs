@@ -16,14 +16,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tool::{Attempt, Kind, RAW, Tool};
+use tool::{Attempt, Kind, Listed, RAW, Tool};
 use weir_random::Rng;
 use writer::Writer;
 
 /// Writers of an export, each with its own blocks.
 const WRITERS: usize = 2;
-/// Backups that a prune keeps.
-const KEPT: usize = 3;
+/// Backups of a name that a prune keeps. Of the attempts of a round, each has another name.
+const KEPT: usize = 2;
 
 /// A system with its backups.
 struct Chain<'a> {
@@ -42,8 +42,8 @@ struct Chain<'a> {
 struct Taken {
     /// Complete ones, with the times between which they ran.
     complete: Vec<(String, Window)>,
-    /// The times between which interrupted ones ran, together. These may be complete, too.
-    interrupted: Option<Window>,
+    /// Interrupted ones by name, with the times between which they ran. These may be complete, too.
+    interrupted: BTreeMap<String, Window>,
     /// The one that runs when the server is killed.
     running: Option<Attempt>,
 }
@@ -125,8 +125,10 @@ impl Chain<'_> {
             self.back_up(load, &clock, end, &mut taken)
         })?;
         if let Some(attempt) = taken.running.take() {
-            let (id, window) = attempt.finish(&clock)?;
-            self.take_in(&mut taken, id.map_err(|_| ()), window);
+            // It may fail by itself, without its server.
+            let (kind, name) = (attempt.kind, attempt.name.clone());
+            let ended = attempt.finish(&clock)?;
+            self.take_in(&mut taken, (kind, name), ended.id.ok(), ended.window);
         }
         self.clock = clock;
         for (mut writer, wrote) in ended.writers {
@@ -151,49 +153,55 @@ impl Chain<'_> {
         taken: &mut Taken,
     ) -> Result<(), XtaskError> {
         load.wait_for(self.rng.below(300))?;
-        for _ in 0..self.rng.within(1, 3) {
-            let mut attempt = self.begin(clock)?;
-            if self.rng.chance(40) {
+        for number in 0..self.rng.within(1, 3) {
+            let mut attempt = self.begin(&format!("attempt-{number}"), clock)?;
+            let (kind, name) = (attempt.kind, attempt.name.clone());
+            let is_killed = self.rng.chance(40);
+            if is_killed {
                 load.wait_for(load.answers() + self.rng.below(150))?;
                 attempt.kill()?;
-                let (id, window) = attempt.finish(clock)?;
-                self.take_in(taken, id.map_err(|_| ()), window);
-            } else {
-                let kind = attempt.kind;
-                let (id, window) = attempt.finish(clock)?;
-                let id = id.map_err(|what| lost(&what))?;
-                if kind == Kind::Full {
-                    self.bases = BTreeSet::from([id.clone()]);
-                }
-                self.take_in(taken, Ok(id), window);
             }
+            let ended = attempt.finish(clock)?;
+            let window = ended.window;
+            let id = match is_killed {
+                true => ended.of_killed()?,
+                false => Some(ended.id.map_err(|what| lost(&what))?),
+            };
+            self.take_in(taken, (kind, name), id, window);
             load.wait_for(load.answers() + self.rng.below(100))?;
         }
         if end == End::Kill && self.rng.chance(70) {
-            taken.running = Some(self.begin(clock)?);
+            taken.running = Some(self.begin("running", clock)?);
             load.wait_for(load.answers() + self.rng.below(150))?;
         }
         Ok(())
     }
 
-    fn begin(&mut self, clock: &AtomicU64) -> Result<Attempt, XtaskError> {
+    fn begin(&mut self, name: &str, clock: &AtomicU64) -> Result<Attempt, XtaskError> {
         let kind = match self.rng.below(5) {
             0 => Kind::CopyOnly,
             1..4 if !self.bases.is_empty() => Kind::Differential,
             _ => Kind::Full,
         };
-        self.tool.begin(kind, &mut self.rng, clock)
+        self.tool.begin(kind, name.to_owned(), &mut self.rng, clock)
     }
 
-    fn take_in(&mut self, taken: &mut Taken, id: Result<String, ()>, window: Window) {
-        match id {
-            Ok(id) => taken.complete.push((id, window)),
-            Err(()) => {
-                let all = taken.interrupted.unwrap_or(window);
-                let all = Window { from: all.from.min(window.from), to: all.to.max(window.to) };
-                taken.interrupted = Some(all);
-            }
+    /// Takes in an attempt, which has no id if it was interrupted.
+    fn take_in(
+        &mut self,
+        taken: &mut Taken,
+        (kind, name): (Kind, String),
+        id: Option<String>,
+        window: Window,
+    ) {
+        let Some(id) = id else {
+            taken.interrupted.insert(name, window);
+            return;
+        };
+        if kind == Kind::Full {
+            self.bases = BTreeSet::from([id.clone()]);
         }
+        taken.complete.push((id, window));
     }
 
     /// Checks backups and exports, and takes another backup, which must succeed.
@@ -216,10 +224,10 @@ impl Chain<'_> {
             let checked = writer.check(&mut served.open(&writer.export)?, end);
             tally.promises += checked.map_err(|what| lost(&what))?;
         }
-        let attempt = self.begin(&AtomicU64::new(1))?;
+        let attempt = self.begin("at-the-end", &AtomicU64::new(1))?;
         let kind = attempt.kind;
-        let (id, _) = attempt.finish(&AtomicU64::new(1))?;
-        let id = id.map_err(|what| lost(&format!("after an end of the server, {what}")))?;
+        let ended = attempt.finish(&AtomicU64::new(1))?;
+        let id = ended.id.map_err(|what| lost(&format!("after an end of the server, {what}")))?;
         let now: Vec<Vec<u64>> =
             self.writers.iter().map(|own| own.blocks.iter().map(Block::newest).collect()).collect();
         self.same(&id, &now, tally)?;
@@ -230,24 +238,26 @@ impl Chain<'_> {
         let ids: Vec<String> = self.kept.keys().cloned().collect();
         let old = self.rng.one(&ids).clone();
         self.same(&old, &self.kept[&old], tally)?;
-        self.prune(&id)
+        self.prune()
     }
 
     /// Returns the backups of a round that are complete, whether or not they could say so.
-    fn all_complete(&mut self, taken: Taken) -> Result<Vec<(String, Window)>, XtaskError> {
-        let listed = self.tool.list()?;
+    fn all_complete(&mut self, mut taken: Taken) -> Result<Vec<(String, Window)>, XtaskError> {
+        let mut listed = self.tool.list()?;
+        listed.retain(|_, own| own.is_complete);
         let mut complete = taken.complete;
         let known = complete.iter().map(|(id, _)| id).chain(self.kept.keys());
         let known: BTreeSet<String> = known.cloned().collect();
         if let Some(gone) = known.iter().find(|id| !listed.contains_key(*id)) {
             return Err(lost(&format!("backup {gone} was complete, and is not listed as that")));
         }
-        for (id, is_full) in listed.iter().filter(|(id, _)| !known.contains(*id)) {
-            let window = taken.interrupted;
-            let window = window.ok_or_else(|| lost(&format!("nobody took backup {id}")))?;
+        for (id, own) in listed.iter().filter(|(id, _)| !known.contains(*id)) {
+            let window = taken.interrupted.remove(&own.name);
+            let window =
+                window.ok_or_else(|| lost(&format!("nobody took backup {id}: {own:?}")))?;
             complete.push((id.clone(), window));
             // The server may know it as the base, or may not.
-            if *is_full && !self.bases.is_empty() {
+            if own.is_full && !self.bases.is_empty() {
                 self.bases.insert(id.clone());
             }
         }
@@ -283,12 +293,15 @@ impl Chain<'_> {
     }
 
     /// Removes old backups and what interrupted ones left.
-    fn prune(&mut self, newest: &str) -> Result<(), XtaskError> {
+    fn prune(&mut self) -> Result<(), XtaskError> {
+        let before = self.tool.list()?;
         self.tool.prune(KEPT)?;
         let listed = self.tool.list()?;
-        let least = KEPT.min(self.kept.len());
-        if !listed.contains_key(newest) || listed.len() < least {
-            return Err(lost(&format!("a prune that keeps {KEPT} backups left {listed:?}")));
+        let (left, expect) = (listed.keys().cloned().collect(), retained(&before));
+        if expect != left {
+            return Err(lost(&format!(
+                "a prune that keeps {KEPT} backups of each name left {left:?}, and not {expect:?}, of {before:?}"
+            )));
         }
         self.kept.retain(|id, _| listed.contains_key(id));
         if !self.bases.iter().all(|id| listed.contains_key(id)) {
@@ -298,7 +311,61 @@ impl Chain<'_> {
     }
 }
 
+/// Returns the backups that a prune has to leave: of each name the newest complete ones, and the full backups on
+/// which they build.
+fn retained(all: &BTreeMap<String, Listed>) -> BTreeSet<String> {
+    let is_complete = |id: &String| all.get(id).is_some_and(|own| own.is_complete);
+    let mut series: BTreeMap<&str, Vec<(u64, &String)>> = BTreeMap::new();
+    for (id, own) in all {
+        if own.is_complete && own.base.iter().all(is_complete) {
+            series.entry(&own.name).or_default().push((own.created, id));
+        }
+    }
+    let mut left = BTreeSet::new();
+    for of_name in series.values_mut() {
+        of_name.sort_unstable();
+        for (_, id) in of_name.iter().rev().take(KEPT) {
+            left.extend(all[*id].base.iter().chain([*id]).cloned());
+        }
+    }
+    left
+}
+
 /// Returns the time.
 fn now(clock: &AtomicU64) -> u64 {
     clock.load(Ordering::SeqCst)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prune_leaves_the_newest_of_each_name_and_what_these_build_on() {
+        let full = |name: &str, created| Listed {
+            name: name.to_owned(),
+            is_complete: true,
+            is_full: true,
+            base: None,
+            created,
+        };
+        let differential = |created, base: &str| Listed {
+            is_full: false,
+            base: Some(base.to_owned()),
+            ..full("one", created)
+        };
+        let all = [
+            ("9", full("one", 1)),
+            ("8", full("one", 2)),
+            ("7", full("one", 3)),
+            ("6", differential(4, "9")),
+            ("5", Listed { is_complete: false, ..full("one", 6) }),
+            ("4", differential(5, "8")),
+            ("3", differential(7, "5")),
+            ("2", full("two", 0)),
+        ];
+        let all = all.map(|(id, own)| (id.to_owned(), own)).into();
+        let expect = ["2", "4", "6", "8", "9"].map(str::to_owned);
+        assert_eq!(retained(&all), expect.into());
+    }
 }

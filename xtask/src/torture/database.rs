@@ -1,6 +1,7 @@
 //! Databases in a mount. Each commit is a promise: after a kill, a database recovers, all committed
 //! transactions are there, each once and whole, and its own check finds nothing.
 
+mod child;
 mod postgres;
 mod session;
 mod table;
@@ -19,6 +20,11 @@ use weir_random::Rng;
 
 /// Journal modes of SQLite.
 const JOURNALS: [&str; 5] = ["wal", "delete", "wal", "truncate", "persist"];
+
+/// Root cannot run PostgreSQL itself.
+const LACKS_POSTGRES: &str = "PostgreSQL is skipped: it needs initdb, postgres, psql and pg_amcheck in one \
+                              folder, in /usr/lib/postgresql/*/bin or PATH, and as root the user postgres; \
+                              SQLite goes on without it";
 
 /// A database with its only client.
 struct Database {
@@ -41,9 +47,7 @@ pub(super) fn lacks() -> Option<&'static str> {
 
 /// Returns what this machine lacks for a part of it.
 pub(super) fn partly_lacks() -> Option<&'static str> {
-    Postgres::find()
-        .is_none()
-        .then_some("PostgreSQL is skipped: needs PostgreSQL; SQLite goes on without it")
+    Postgres::find().is_none().then_some(LACKS_POSTGRES)
 }
 
 /// Runs the rounds of a system.
@@ -74,7 +78,8 @@ pub(super) fn live(
             database.start(&mount, round == 0, journals)?;
         }
         let end = if rng.chance(10) { End::Stop } else { End::Kill };
-        databases = load(&mount, &mut served, databases, 10 + rng.below(400), end)?;
+        let most = if campaign.is_first_turn { 40 } else { 400 };
+        databases = load(&mount, &mut served, databases, 10 + rng.below(most), end)?;
         databases.iter_mut().for_each(|own| own.end(end));
         if end == End::Stop {
             served.stop()?;

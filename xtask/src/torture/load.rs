@@ -2,7 +2,7 @@
 
 use super::Tally;
 use super::oracle::{BLOCK, Block, content};
-use super::server::Served;
+use super::server::{Served, lost};
 use super::system::System;
 use crate::error::XtaskError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -91,6 +91,22 @@ impl Loads {
         self.shared.odd.get().copied()
     }
 
+    /// Refuses errors of a server that has all it needs.
+    pub(super) fn sound(&self) -> Result<(), XtaskError> {
+        self.shared.sound()?;
+        match self.has_ended() {
+            true => Err(lost("a client was disconnected")),
+            false => Ok(()),
+        }
+    }
+
+    /// As [`Self::take`], of clients that ended while their server went on, so each answer had to be good.
+    pub(super) fn take_sound(self, tally: &mut Tally) -> Result<Vec<Vec<Block>>, XtaskError> {
+        let shared = Arc::clone(&self.shared);
+        let known = self.take(tally);
+        shared.sound().map(|()| known)
+    }
+
     /// Returns whether a client has ended by itself, which none should.
     pub(super) fn has_ended(&self) -> bool {
         self.threads.iter().any(JoinHandle::is_finished)
@@ -103,15 +119,28 @@ impl Loads {
 
     /// Waits for the clients. Returns what they know of their blocks, in the order of their exports.
     pub(super) fn take(self, tally: &mut Tally) -> Vec<Vec<Block>> {
-        tally.full += self.full();
-        let threads = self.threads.into_iter();
-        let ended = threads.map(|own| {
+        let Self { threads, shared } = self;
+        let ended = threads.into_iter().map(|own| {
             let load = own.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             tally.writes += load.writes;
             tally.flushes += load.flushes;
             load.blocks
         });
-        ended.collect()
+        let known = ended.collect();
+        tally.full += shared.full.load(Ordering::Relaxed);
+        known
+    }
+}
+
+impl Shared {
+    fn sound(&self) -> Result<(), XtaskError> {
+        if let Some(errno) = self.odd.get() {
+            return Err(lost(&format!("a client got {errno}")));
+        }
+        match self.full.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            full => Err(lost(&format!("{full} changes got ENOSPC, and the disk is not full"))),
+        }
     }
 }
 

@@ -29,7 +29,11 @@ pub(super) fn live(
             End::Crash => served.crash()?,
             End::Stop => loads.hurry(),
         }
-        known = loads.take(tally);
+        known = match end {
+            End::Stop => loads.take_sound(tally)?,
+            // A server that ends answers with errors.
+            End::Kill | End::Crash => loads.take(tally),
+        };
         if end != End::Kill {
             served.stop()?;
         }

@@ -82,11 +82,12 @@ impl Report {
         self.kinds.iter().map(|(_, tally)| tally.rounds()).sum()
     }
 
-    /// Returns whether promises were checked, and none was broken.
+    /// Returns whether each kind had a round, promises were checked, and none was broken.
     #[must_use]
     pub fn is_good(&self) -> bool {
         let promises: u64 = self.kinds.iter().map(|(_, tally)| tally.promises).sum();
-        promises > 0 && self.kinds.iter().all(|(_, tally)| tally.lost == 0)
+        let is_good = |tally: &Tally| tally.rounds() > 0 && tally.lost == 0;
+        promises > 0 && self.kinds.iter().all(|(_, tally)| is_good(tally))
     }
 }
 
@@ -116,6 +117,27 @@ impl fmt::Display for Report {
                 own.lost
             )?;
         }
+        for (kind, _) in self.kinds.iter().filter(|(_, own)| own.rounds() == 0) {
+            writeln!(f, "{}: not one round was run", kind.name())?;
+        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_without_a_round_is_not_good() {
+        let checked = Tally { kills: 1, promises: 5, ..Tally::default() };
+        let mut report = Report::new(&[Kind::Nbd, Kind::Mount]);
+        report.add(Kind::Nbd, checked);
+        assert!(!report.is_good());
+        assert!(report.to_string().contains("mount: not one round"), "{report}");
+        report.add(Kind::Mount, Tally { stops: 1, ..Tally::default() });
+        assert!(report.is_good());
+        report.add(Kind::Mount, Tally { lost: 1, ..Tally::default() });
+        assert!(!report.is_good());
     }
 }

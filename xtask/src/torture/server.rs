@@ -16,7 +16,7 @@ use weir_units::{Bytes, Instant, Span};
 use weir_wall::Clock;
 
 /// The longest time for a server to start or stop, or for a load to go on.
-const PATIENCE: Span = Span::from_secs(60);
+pub(super) const PATIENCE: Span = Span::from_secs(60);
 
 /// A running server; killed if it is dropped.
 pub(super) struct Served {
@@ -87,11 +87,12 @@ impl Served {
         answers: u64,
         rng: &mut Rng,
     ) -> Result<u64, XtaskError> {
-        let (mut changes, clock) = (0, Clock::start());
+        let (mut changes, mut clock, mut seen) = (0, Clock::start(), 0);
         while loads.answers() < answers {
-            if loads.has_ended() {
-                return Err(lost("a client was disconnected"));
+            if loads.answers() != seen {
+                (clock, seen) = (Clock::start(), loads.answers());
             }
+            loads.sound()?;
             if has_waited(clock) {
                 return Err(lost("the clients get no answers"));
             }
@@ -157,12 +158,40 @@ impl Served {
 /// Waits until something is so.
 pub(super) fn wait_until(
     what: &str,
+    is_so: impl FnMut() -> Result<bool, XtaskError>,
+) -> Result<(), XtaskError> {
+    wait_within(PATIENCE, what, is_so)
+}
+
+/// As [`wait_until`], but for another time.
+pub(super) fn wait_within(
+    time: Span,
+    what: &str,
     mut is_so: impl FnMut() -> Result<bool, XtaskError>,
 ) -> Result<(), XtaskError> {
     let clock = Clock::start();
     while !is_so()? {
+        if clock.now() > Instant::ZERO + time {
+            return Err(lost(&format!("{what}: not within {time}")));
+        }
+        pause();
+    }
+    Ok(())
+}
+
+/// Waits until something is so. The time begins anew with each answer.
+pub(super) fn wait_for_answers(
+    answers: impl Fn() -> u64,
+    is_so: impl Fn() -> bool,
+) -> Result<(), XtaskError> {
+    let (mut clock, mut seen) = (Clock::start(), answers());
+    while !is_so() {
+        let now = answers();
+        if now != seen {
+            (clock, seen) = (Clock::start(), now);
+        }
         if has_waited(clock) {
-            return Err(lost(&format!("{what}: not within {PATIENCE}")));
+            return Err(lost(&format!("the clients get no answers: none within {PATIENCE}")));
         }
         pause();
     }

@@ -1,6 +1,6 @@
 //! Writers of a round, each in a thread with what it alone changes.
 
-use super::server::{Served, wait_until};
+use super::server::{Served, wait_for_answers};
 use super::system::End;
 use crate::error::XtaskError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -53,9 +53,8 @@ pub(super) struct Load<'a> {
 impl Load<'_> {
     /// Waits until there are some answers, or a writer has ended.
     pub(super) fn wait_for(&self, answers: u64) -> Result<(), XtaskError> {
-        wait_until("the clients get no answers", || {
-            Ok((self.has_ended)() || self.answers() >= answers)
-        })
+        let is_so = || (self.has_ended)() || self.answers() >= answers;
+        wait_for_answers(|| self.answers(), is_so)
     }
 
     /// Returns the number of answers.

@@ -5,10 +5,12 @@ use super::super::server::{lost, system, wait_until};
 use super::moments::Window;
 use super::now;
 use crate::error::XtaskError;
+use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::AtomicU64;
@@ -38,8 +40,44 @@ pub(super) struct Tool<'a> {
 pub(super) struct Attempt {
     child: Option<Child>,
     words: String,
-    from: u64,
+    /// The clock at its start.
+    start: u64,
     pub(super) kind: Kind,
+    pub(super) name: String,
+}
+
+/// The end of an attempt.
+#[derive(Debug)]
+pub(super) struct Finished {
+    /// The id of the backup; without one, what was said.
+    pub(super) id: Result<String, String>,
+    /// It ended by the signal of [`Attempt::kill`], and not by itself.
+    is_killed: bool,
+    /// When it ran.
+    pub(super) window: Window,
+}
+
+impl Finished {
+    /// Refuses an attempt that failed by itself. Returns the id, unless it was killed.
+    pub(super) fn of_killed(self) -> Result<Option<String>, XtaskError> {
+        match self.id {
+            Ok(id) => Ok(Some(id)),
+            Err(_) if self.is_killed => Ok(None),
+            Err(what) => Err(lost(&format!("before it was killed, {what}"))),
+        }
+    }
+}
+
+/// A backup in the places.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Listed {
+    pub(super) name: String,
+    pub(super) is_complete: bool,
+    /// Differentials can build on it.
+    pub(super) is_full: bool,
+    /// The full backup on which it builds.
+    pub(super) base: Option<String>,
+    pub(super) created: u64,
 }
 
 /// Restored images.
@@ -68,6 +106,7 @@ impl Tool<'_> {
     pub(super) fn begin(
         &self,
         kind: Kind,
+        name: String,
         rng: &mut Rng,
         clock: &AtomicU64,
     ) -> Result<Attempt, XtaskError> {
@@ -75,7 +114,7 @@ impl Tool<'_> {
         let mut args = vec!["backup", "run"];
         args.extend(self.exports.iter().map(String::as_str));
         args.extend(["--to", PLACES[rng.index(PLACES.len())], "--stripes", &stripes]);
-        args.extend(["--control", "control", "--name", "torture", "-q", "-o", "json"]);
+        args.extend(["--control", "control", "--name", &name, "-q", "-o", "json"]);
         if rng.flip() {
             args.push("--compress");
         }
@@ -87,10 +126,11 @@ impl Tool<'_> {
                 args.extend(PLACES.iter().flat_map(|place| ["--from", place]));
             }
         }
-        let from = now(clock);
+        let start = now(clock);
         let child = self.command(&args).spawn();
         let child = child.map_err(XtaskError::file("starting", self.weir))?;
-        Ok(Attempt { child: Some(child), words: args.join(" "), from, kind })
+        let words = args.join(" ");
+        Ok(Attempt { child: Some(child), words, start, kind, name })
     }
 
     fn must(&self, args: &[&str]) -> Result<Output, XtaskError> {
@@ -102,8 +142,8 @@ impl Tool<'_> {
         }
     }
 
-    /// Returns the complete backups, and whether they are full ones on which differentials build.
-    pub(super) fn list(&self) -> Result<BTreeMap<String, bool>, XtaskError> {
+    /// Returns all backups by their ids.
+    pub(super) fn list(&self) -> Result<BTreeMap<String, Listed>, XtaskError> {
         let mut list = self.command(&["backup", "list"]);
         list.args(PLACES).args(["--control", "control", "-o", "json"]);
         let output = list.output().map_err(XtaskError::file("starting", self.weir))?;
@@ -113,10 +153,19 @@ impl Tool<'_> {
         }
         let list = serde_json::from_slice(&output.stdout).ok().filter(|_| output.status.success());
         let list: Value = list.ok_or_else(|| lost(&refused("backup list", &output)))?;
-        let backups = list["backups"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let complete = backups.iter().filter(|own| own["state"] == "complete");
-        let entry = |own: &Value| Some((own["id"].as_str()?.to_owned(), own["kind"] == "full"));
-        Ok(complete.filter_map(entry).collect())
+        let entry = |own: &Value| {
+            let listed = Listed {
+                name: own["name"].as_str()?.to_owned(),
+                is_complete: own["state"] == "complete",
+                is_full: own["kind"] == "full",
+                base: own["base"].as_str().map(str::to_owned),
+                created: own["created_unix_ms"].as_u64()?,
+            };
+            Some((own["id"].as_str()?.to_owned(), listed))
+        };
+        let backups = list["backups"].as_array();
+        let backups = backups.and_then(|all| all.iter().map(entry).collect());
+        backups.ok_or_else(|| lost(&format!("a list of backups is not one: {list}")))
     }
 
     /// Removes old backups, and incomplete ones.
@@ -145,11 +194,8 @@ impl Attempt {
         self.child.as_mut().map_or(Ok(()), Child::kill).map_err(system("killing a backup"))
     }
 
-    /// Waits for its end. Returns its id, or what it said if it is not complete, and when it ran.
-    pub(super) fn finish(
-        mut self,
-        clock: &AtomicU64,
-    ) -> Result<(Result<String, String>, Window), XtaskError> {
+    /// Waits for its end.
+    pub(super) fn finish(mut self, clock: &AtomicU64) -> Result<Finished, XtaskError> {
         let Some(mut child) = self.child.take() else { return Err(lost("it has no process")) };
         let waited = wait_until("a backup does not end", || {
             child.try_wait().map(|status| status.is_some()).map_err(system("waiting for a backup"))
@@ -159,10 +205,12 @@ impl Attempt {
         }
         let output = child.wait_with_output().map_err(system("waiting for a backup"))?;
         waited?;
-        let window = Window { from: self.from, to: now(clock) };
+        let window = Window::between(self.start, now(clock));
         let report: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
         let id = report["id"].as_str().filter(|_| output.status.success());
-        Ok((id.map(str::to_owned).ok_or_else(|| refused(&self.words, &output)), window))
+        let id = id.map(str::to_owned).ok_or_else(|| refused(&self.words, &output));
+        let is_killed = output.status.signal() == Some(Signal::KILL.as_raw());
+        Ok(Finished { id, is_killed, window })
     }
 }
 

@@ -1,6 +1,7 @@
 //! A server of PostgreSQL, with its data folder in a mount.
 
-use super::super::server::wait_until;
+use super::super::server::{PATIENCE, wait_until};
+use super::child::{self, must};
 use super::session::Session;
 use crate::error::XtaskError;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -9,10 +10,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use weir_units::Span;
 
 /// The user of the Debian package. PostgreSQL refuses to run as root.
 const USER: &str = "postgres";
+/// Seconds for a connection.
+const CONNECTING: &str = "5";
 const PROGRAMS: [&str; 4] = ["initdb", "postgres", "psql", "pg_amcheck"];
+/// The time to make a cluster, or to check one, on a slow machine.
+const LONG: Span = Span::from_secs(180);
+/// The time for a first query. Another one follows while the server recovers.
+const SHORT: Span = Span::from_secs(10);
 /// Settings that make checkpoints and new log files frequent.
 const SETTINGS: [&str; 4] =
     ["shared_buffers=2MB", "max_wal_size=4MB", "min_wal_size=2MB", "checkpoint_timeout=30s"];
@@ -44,7 +52,7 @@ impl Postgres {
         let debian = versions.map(|version| version.path().join("bin"));
         let path = std::env::var_os("PATH").unwrap_or_default();
         let has_all = |folder: &PathBuf| PROGRAMS.iter().all(|name| folder.join(name).is_file());
-        let found = debian.filter(has_all).max();
+        let found = debian.filter(has_all).max_by_key(|folder| version(folder));
         let folder = found.or_else(|| std::env::split_paths(&path).find(has_all))?;
         let id = |option: &str| -> Option<u32> {
             let output = Command::new("id").args([option, USER]).output().ok()?;
@@ -73,7 +81,7 @@ impl Postgres {
         made.map_err(|error| format!("{}: {error}", data.display()))?;
         let mut initdb = self.programs.command("initdb");
         initdb.args(["-A", "trust", "--no-locale", "-E", "UTF8", "-U", USER, "--wal-segsize=1"]);
-        must(initdb.arg("-D").arg(data))
+        must(initdb.arg("-D").arg(data), LONG)
     }
 
     /// Starts it, and waits until it has recovered.
@@ -88,15 +96,13 @@ impl Postgres {
         let mut child = server.spawn().map_err(|error| error.to_string())?;
         let waited = wait_until("PostgreSQL takes no connection", || {
             let ended = child.try_wait().is_ok_and(|status| status.is_some());
-            Ok(ended || must(self.psql().args(["-c", "select 1"])).is_ok())
+            Ok(ended || must(self.psql().args(["-c", "select 1"]), SHORT).is_ok())
         });
-        let has_ended = child.try_wait().is_ok_and(|status| status.is_some());
-        self.running = Some(child);
-        waited.map_err(|error| error.to_string())?;
-        match has_ended {
-            true => Err(format!("it ended; the end of its log: {}", self.last_words())),
-            false => Ok(()),
+        if child.try_wait().is_ok_and(|status| status.is_some()) {
+            return Err(format!("it ended; the end of its log: {}", self.last_words()));
         }
+        self.running = Some(child);
+        waited.map_err(|error| error.to_string())
     }
 
     fn last_words(&self) -> String {
@@ -109,6 +115,7 @@ impl Postgres {
     fn psql(&self) -> Command {
         let mut psql = Command::new(self.programs.folder.join("psql"));
         psql.arg("-h").arg(&self.place).args(["-U", USER, "-d", "postgres"]);
+        psql.env("PGCONNECT_TIMEOUT", CONNECTING);
         psql
     }
 
@@ -121,23 +128,23 @@ impl Postgres {
     pub(super) fn amcheck(&self) -> Result<(), String> {
         let mut check = Command::new(self.programs.folder.join("pg_amcheck"));
         check.args(["--install-missing", "--heapallindexed", "-U", USER, "-h"]);
-        must(check.arg(&self.place).arg("postgres"))
+        check.env("PGCONNECT_TIMEOUT", CONNECTING);
+        must(check.arg(&self.place).arg("postgres"), LONG)
     }
 
     /// Ends it in order, or at once.
     pub(super) fn end(&mut self, in_order: bool) {
         let Some(mut child) = self.running.take() else { return };
+        // Once it has been waited for, its number may be that of another process.
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
         let signal = if in_order { Signal::INT } else { Signal::QUIT };
         if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
             // It may have ended by itself.
             let _ = kill_process(pid, signal);
         }
-        let ended =
-            wait_until("PostgreSQL does not end", || Ok(!matches!(child.try_wait(), Ok(None))));
-        if ended.is_err() {
-            drop(child.kill());
-            drop(child.wait());
-        }
+        child::end(&mut child, PATIENCE);
     }
 }
 
@@ -158,15 +165,22 @@ impl Programs {
     }
 }
 
-/// Runs a program, which must succeed.
-fn must(command: &mut Command) -> Result<(), String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let said = [output.stdout, output.stderr].concat();
-            let name = Path::new(command.get_program()).display().to_string();
-            Err(format!("{name}: {}", String::from_utf8_lossy(&said).trim_end()))
-        }
+/// Returns the version of a folder of Debian, as 15 of `/usr/lib/postgresql/15/bin`.
+fn version(folder: &Path) -> Vec<u32> {
+    let name = folder.parent().and_then(Path::file_name).unwrap_or_default();
+    name.to_string_lossy().split('.').map_while(|part| part.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_numbers() {
+        let folder = |name: &str| Path::new("/usr/lib/postgresql").join(name).join("bin");
+        let newest = ["9.6", "15", "9.10", "9.6"].map(folder);
+        let newest = newest.iter().max_by_key(|own| version(own));
+        assert_eq!(newest, Some(&folder("15")));
+        assert!(version(&folder("9.10")) > version(&folder("9.6")));
     }
 }

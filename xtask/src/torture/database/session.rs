@@ -1,12 +1,20 @@
 //! A client of a database: a program that takes a line of SQL, and answers when it is committed.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use super::super::server::PATIENCE;
+use super::child;
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
+use weir_units::Span;
 
 /// Says that a line is done.
 const DONE: &str = "-- done";
+
+/// The time to close a database.
+const CLOSING: Span = Span::from_secs(20);
 
 /// Runs the statements of each line, prints their rows, and then [`DONE`].
 const PYTHON: &str = "
@@ -24,11 +32,14 @@ for line in sys.stdin:
     print(done, flush=True)
 ";
 
-/// A running client; killed if it is dropped.
+/// A running client. If it is dropped, it closes its database, and is killed if that takes too long.
 pub(super) struct Session {
     child: Child,
     input: Option<ChildStdin>,
-    output: BufReader<ChildStdout>,
+    /// Its lines, which a thread reads.
+    output: Receiver<String>,
+    /// The time for a line.
+    patience: Span,
     said: Option<JoinHandle<String>>,
     /// What is sent after each line, for clients that do not answer by themselves.
     echo: &'static str,
@@ -38,7 +49,7 @@ impl Drop for Session {
     fn drop(&mut self) {
         // At the end of its input it closes the database.
         drop(self.input.take());
-        drop(self.child.wait());
+        child::end(&mut self.child, CLOSING);
     }
 }
 
@@ -70,16 +81,17 @@ impl Session {
         let mut child = child.map_err(|error| format!("{command:?}: {error}"))?;
         let (input, output, errors) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(output), Some(mut errors)) = (output, errors) else {
+        let (Some(output), Some(errors)) = (output, errors) else {
             return Err("it has no pipes".to_owned());
         };
-        let said = std::thread::spawn(move || {
-            let mut said = String::new();
-            // What it could not say is missing.
-            let _ = errors.read_to_string(&mut said);
-            said
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            let mut read = BufReader::new(output).lines().map_while(Result::ok);
+            // It ends with the program, or with the session.
+            read.all(|line| sender.send(line).is_ok())
         });
-        Ok(Self { child, input, output: BufReader::new(output), said: Some(said), echo })
+        let said = Some(child::read(errors));
+        Ok(Self { child, input, output: lines, patience: PATIENCE, said, echo })
     }
 
     /// Runs a line of statements, and returns their rows.
@@ -88,19 +100,46 @@ impl Session {
         let line = format!("{sql}{end}{}", self.echo);
         let sent = self.input.as_mut().map(|input| input.write_all(line.as_bytes()));
         let mut rows = Vec::new();
+        let words = sql.get(..60).unwrap_or(sql);
+        let patience = Duration::from_nanos(self.patience.nanos());
         while sent.as_ref().is_some_and(Result::is_ok) {
-            let mut row = String::new();
-            match self.output.read_line(&mut row) {
-                Ok(read) if read > 0 => {}
-                _ => break,
+            match self.output.recv_timeout(patience) {
+                Ok(row) if row.trim_end() == DONE => return Ok(rows),
+                Ok(row) => rows.push(row.trim_end().to_owned()),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    child::end(&mut self.child, Span::ZERO);
+                    return Err(format!("{words}: no answer within {}", self.patience));
+                }
             }
-            if row.trim_end() == DONE {
-                return Ok(rows);
-            }
-            rows.push(row.trim_end().to_owned());
         }
         drop(self.input.take());
         let said = self.said.take().and_then(|own| own.join().ok()).unwrap_or_default();
-        Err(format!("{}: {}", sql.get(..60).unwrap_or(sql), said.trim_end()))
+        Err(format!("{words}: {}", said.trim_end()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Session {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", script]);
+        let mut session = Session::start(shell, "").unwrap();
+        session.patience = Span::from_secs(1);
+        session
+    }
+
+    #[test]
+    fn a_client_that_does_not_answer_is_an_error() {
+        let mut hangs = shell("exec sleep 1000");
+        assert!(hangs.ask("select 1").is_err_and(|what| what.contains("no answer within")));
+        let status = hangs.child.try_wait().unwrap();
+        assert!(status.is_some(), "it was killed");
+        let mut ends = shell("read line; echo refused >&2");
+        assert!(ends.ask("select 1").is_err_and(|what| what.contains("refused")));
+        let mut answers = shell("read line; echo 7; echo -- done");
+        assert_eq!(answers.ask("select 1"), Ok(vec!["7".to_owned()]));
     }
 }

@@ -211,6 +211,7 @@ impl Volume {
         }
         let tier = found.tier.clone().unwrap_or_default();
         let by_size = catalogue.of(size).map(|tier| tier.name.clone()).unwrap_or_default();
+        // A kill in a resize can leave the new size with the old tier, as docs/SEMANTICS.md says.
         let may_be = match self.is_made {
             true => either.iter().any(|own| own.tier == tier),
             false => tier == by_size,
