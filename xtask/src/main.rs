@@ -206,7 +206,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Without stderr, the error cannot be reported.
             drop(writeln!(io::stderr(), "error: {error}"));
-            // What a campaign finds is no wrong input.
+            // A loss that a campaign finds is not wrong input.
             ExitCode::from(if matches!(error, XtaskError::Lost(_)) { 1 } else { 2 })
         }
     }

@@ -39,7 +39,7 @@ pub struct DataDir {
     lock: Arc<DirLock>,
     /// Volumes in use: the same name gives the same volume.
     open: Arc<Mutex<Registry<Volume>>>,
-    /// What the checksums of all volumes share.
+    /// Limits for the checksums of all volumes.
     shares: Shares,
 }
 

@@ -51,7 +51,7 @@ struct State {
     fault: Option<Planned>,
     /// Bytes that it cannot read.
     unreadable: Range<u64>,
-    /// Bytes that have no place on it.
+    /// Bytes for which it has no space left.
     without_place: Range<u64>,
     /// It makes single writes durable.
     is_durable: bool,
@@ -137,7 +137,7 @@ impl FaultStore {
         locked(&self.state).unreadable = range;
     }
 
-    /// Fails writes to a range, as a full medium does where it has no place yet, until [`FaultStore::heal`].
+    /// Fails writes to a range that has no space on the full medium, until [`FaultStore::heal`].
     pub fn fill_up(&self, without_place: Range<u64>) {
         locked(&self.state).without_place = without_place;
     }

@@ -85,8 +85,8 @@ pub(crate) struct Summed<S: Store> {
     changing: RwLock<()>,
     /// Held over a resize, so that two do not interleave.
     resizing: Mutex<()>,
-    /// Held over a change of bytes and checksums, so that they agree after it. Whoever holds several took them in
-    /// the order of their chunks, which are in one stretch.
+    /// Held over a change of bytes and checksums, so that they agree after it. A thread that holds several
+    /// took them in the order of their chunks, all in one stretch.
     writing: [Mutex<()>; LOCKS],
     rebuild: Mutex<Rebuild>,
     /// A sync of the checksums failed, so the system may have dropped some. Until the next opening, regions

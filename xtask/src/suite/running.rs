@@ -41,7 +41,7 @@ impl Running {
             }
             own.said = Some(std::thread::spawn(move || {
                 let mut said = Vec::new();
-                // What came before an error is enough.
+                // An error ends the output early.
                 let _ = stderr.read_to_end(&mut said);
                 String::from_utf8_lossy(&said).into_owned()
             }));

@@ -21,7 +21,6 @@ use weir_random::Rng;
 /// Journal modes of SQLite.
 const JOURNALS: [&str; 5] = ["wal", "delete", "wal", "truncate", "persist"];
 
-/// Root cannot run PostgreSQL itself.
 const LACKS_POSTGRES: &str = "PostgreSQL is skipped: it needs initdb, postgres, psql and pg_amcheck in one \
                               folder, in /usr/lib/postgresql/*/bin or PATH, and as root the user postgres; \
                               SQLite goes on without it";
@@ -73,7 +72,7 @@ pub(super) fn live(
         }
         let mut served = mount.serve(campaign.weir)?;
         for database in &mut databases {
-            // Each of them has each mode in turn.
+            // Each database takes the modes in turn.
             journals += 1;
             database.start(&mount, round == 0, journals)?;
         }
@@ -124,13 +123,7 @@ fn load(
 ) -> Result<Vec<Database>, XtaskError> {
     let write = |own: &mut Database, progress: &Progress| own.write(mount, progress);
     let ended = writers::run(served, databases, answers, end, write)?;
-    // Without the server, every call fails.
-    let has_server = ended.is_early || end == End::Stop;
-    let check = |(database, wrote): (Database, Result<(), String>)| match wrote {
-        Err(what) if has_server => Err(lost(&format!("{}: {what}", database.words()))),
-        _ => Ok(database),
-    };
-    ended.writers.into_iter().map(check).collect()
+    ended.sound(end, |database, what| format!("{}: {what}", database.words()))
 }
 
 impl Database {

@@ -3,7 +3,7 @@
 use super::Tally;
 use super::oracle::{BLOCK, Block, content};
 use super::server::{Served, lost};
-use super::system::System;
+use super::system::{End, System};
 use crate::error::XtaskError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -100,11 +100,30 @@ impl Loads {
         }
     }
 
-    /// As [`Self::take`], of clients that ended while their server went on, so each answer had to be good.
-    pub(super) fn take_sound(self, tally: &mut Tally) -> Result<Vec<Vec<Block>>, XtaskError> {
+    /// Does what [`Self::take`] does for clients whose server went on, so each answer had to be good.
+    fn take_sound(self, tally: &mut Tally) -> Result<Vec<Vec<Block>>, XtaskError> {
         let shared = Arc::clone(&self.shared);
         let known = self.take(tally);
         shared.sound().map(|()| known)
+    }
+
+    /// Ends the server, unless it was killed, and waits for the clients. Returns their knowledge of their blocks.
+    pub(super) fn end(
+        self,
+        served: Served,
+        end: End,
+        tally: &mut Tally,
+    ) -> Result<Vec<Vec<Block>>, XtaskError> {
+        let known = match end {
+            End::Stop => self.take_sound(tally)?,
+            // A server that ends answers with errors.
+            End::Kill | End::Crash => self.take(tally),
+        };
+        if end != End::Kill {
+            served.stop()?;
+        }
+        tally.ended(end);
+        Ok(known)
     }
 
     /// Returns whether a client has ended by itself, which none should.

@@ -97,13 +97,7 @@ fn load(
 ) -> Result<Vec<Owned>, XtaskError> {
     let write = |file: &mut Owned, progress: &Progress| file.write(dir, progress);
     let ended = writers::run(served, files, answers, end, write)?;
-    // Without the server, every call fails.
-    let has_server = ended.is_early || end == End::Stop;
-    let check = |(file, wrote): (Owned, io::Result<()>)| match wrote {
-        Err(error) if has_server => Err(lost(&file.failed("writing", &error))),
-        _ => Ok(file),
-    };
-    ended.writers.into_iter().map(check).collect()
+    ended.sound(end, |file, error| file.failed("writing", error))
 }
 
 impl Owned {

@@ -29,15 +29,7 @@ pub(super) fn live(
             End::Crash => served.crash()?,
             End::Stop => loads.hurry(),
         }
-        known = match end {
-            End::Stop => loads.take_sound(tally)?,
-            // A server that ends answers with errors.
-            End::Kill | End::Crash => loads.take(tally),
-        };
-        if end != End::Kill {
-            served.stop()?;
-        }
-        tally.ended(end);
+        known = loads.end(served, end, tally)?;
         let served = Served::start(campaign.weir, campaign.folder)?;
         check(&served, &system, &mut known, end, tally)?;
         served.stop()?;

@@ -55,15 +55,7 @@ pub(super) fn live(
         let loads = load::start(&served, &system, &known, rng)?;
         let least = (20 + rng.below(800), 1 + rng.below(30));
         tuner.run(&mut served, &loads, least, end)?;
-        known = match end {
-            End::Stop => loads.take_sound(tally)?,
-            // A server that ends answers with errors.
-            End::Kill | End::Crash => loads.take(tally),
-        };
-        if end != End::Kill {
-            served.stop()?;
-        }
-        tally.ended(end);
+        known = loads.end(served, end, tally)?;
         tally.changes += std::mem::take(&mut tuner.changes);
         tuner.keep(known);
         let served = Served::start(campaign.weir, campaign.folder)?;

@@ -1,6 +1,6 @@
 //! Writers of a round, each in a thread with what it alone changes.
 
-use super::server::{Served, wait_for_answers};
+use super::server::{Served, lost, wait_for_answers};
 use super::system::End;
 use crate::error::XtaskError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,6 +30,23 @@ pub(super) struct Ended<W, E> {
     pub(super) writers: Vec<(W, Result<(), E>)>,
     /// A writer ended before the server did.
     pub(super) is_early: bool,
+}
+
+impl<W, E> Ended<W, E> {
+    /// Returns the writers. Without a server every request fails, so an error counts only if there was one; `told`
+    /// describes it.
+    pub(super) fn sound(
+        self,
+        end: End,
+        told: impl Fn(&W, &E) -> String,
+    ) -> Result<Vec<W>, XtaskError> {
+        let has_server = self.is_early || end == End::Stop;
+        let check = |(writer, wrote): (W, Result<(), E>)| match wrote {
+            Err(error) if has_server => Err(lost(&told(&writer, &error))),
+            _ => Ok(writer),
+        };
+        self.writers.into_iter().map(check).collect()
+    }
 }
 
 /// Runs `write` for each writer until there are some answers. Ends the server before the writers end, unless

@@ -8,7 +8,7 @@
 //! A checksum changes only in an open region, whose checksums a crash makes unknown. It therefore need not be on
 //! the medium before its region is sealed.
 //!
-//! Volumes of one data directory share the [`Room`] for pages. A shard keeps one page in any case.
+//! Volumes of one data directory share the [`Room`] for pages. Each shard may always keep one page.
 //!
 //! A shard is locked over the transfer of a page that it needs the place of, or has to store. Callers that must not
 //! wait for a medium give up if they find it locked.
@@ -93,7 +93,7 @@ impl Shard {
         Self { room, numbers: Vec::new(), pages: Vec::new(), hand: 0, stored: 0 }
     }
 
-    /// Returns whether a page can be kept without another one's place, and takes the room for it.
+    /// Takes the room for one more page. Returns whether there is any; if not, a page must be evicted.
     fn take_room(&self) -> bool {
         self.pages.is_empty() || self.pages.len() < MOST && self.room.take()
     }
@@ -360,7 +360,7 @@ impl<S: Store> Cached<S> {
         Ok(done)
     }
 
-    /// Makes sure that one more page can be kept, and takes the room for it.
+    /// Takes the room for one more page, or evicts one.
     fn make_room(&self, shard: &mut Shard) -> Result<()> {
         if shard.take_room() {
             return Ok(());
@@ -370,7 +370,7 @@ impl<S: Store> Cached<S> {
             shard.give_away(victim);
             return Ok(());
         };
-        // A full disk can still take the pages that it has a place for.
+        // A full disk still takes pages whose blocks are allocated.
         for at in 0..shard.pages.len() {
             if at != victim && self.store(shard, at).is_ok() {
                 shard.give_away(at);

@@ -22,7 +22,7 @@ const SEGMENT: Bytes = Bytes::gib(1);
 /// crash. The rest follows while they are served.
 const AT_START: u64 = 64 << 20;
 
-/// What the volumes of a data directory share.
+/// Limits that the checksums of all volumes of a data directory share.
 #[derive(Debug)]
 pub(crate) struct Shares {
     /// The bytes that further openings may read.

@@ -12,8 +12,8 @@
 //! A region is sealed after a number of syncs without a write to it. The number doubles when the region is soon
 //! written again, so a region in steady use stays open, and its writes cost no more syncs of the list.
 //!
-//! Writes all over a large volume would each open a region. When many regions open one after the other, their
-//! neighbours open with them, in groups of more and more regions.
+//! Scattered writes to a large volume would each wait for the list. After several openings in a short time, a
+//! region therefore opens together with its neighbours, in groups of growing size.
 
 use super::block::CHUNK;
 use super::log::{Log, REGIONS, Regions};
@@ -46,7 +46,7 @@ impl Pace {
     pub(super) const DEFAULT: Self = Self { every: 256, quiet: 256 };
 }
 
-/// The syncs after an opening within which another one is soon.
+/// Two openings within this number of syncs count as one soon after the other.
 const SOON: u64 = if cfg!(test) { 4 } else { 32 };
 
 /// The openings, each soon after the one before, after which regions open in groups.
@@ -128,7 +128,7 @@ fn regions_of(stretches: &Range<u64>) -> impl Iterator<Item = u16> + use<> {
     (stretches.start..stretches.end.min(stretches.start.saturating_add(REGIONS))).map(region_of)
 }
 
-/// Returns the stretches that open together with some.
+/// Returns the group of stretches that open together with the given ones.
 fn group_of(stretches: &Range<u64>, hurry: u32) -> Range<u64> {
     let joined = 1 << hurry.saturating_sub(ALONE);
     stretches.start / joined * joined..stretches.end.next_multiple_of(joined)

@@ -30,8 +30,8 @@ pub(super) struct Window {
 }
 
 impl Moments {
-    /// Returns the contents of a block before a round.
-    pub(super) fn of(block: &Block) -> Self {
+    /// Begins a round with the newest content of a block.
+    pub(super) fn begin(block: &Block) -> Self {
         Self { first: block.newest(), given: Vec::new() }
     }
 
@@ -48,14 +48,14 @@ impl Moments {
     }
 
     /// Returns when a content may have been seen. Several of equal content, as zeros, have several windows.
-    fn seen(&self, stamp: u64) -> impl Iterator<Item = Window> + '_ {
+    fn seen(&self, stamp: u64) -> Vec<Window> {
         let first = Given { stamp: self.first, sent: 0, answered: Some(0) };
         let all = || std::iter::once(first).chain(self.given.iter().copied());
         let ends =
             all().skip(1).map(|next| next.answered.map_or(u64::MAX, |own| own.saturating_sub(1)));
         let ends = ends.chain([u64::MAX]);
         let seen = all().zip(ends).filter(move |(given, _)| given.stamp == stamp);
-        seen.map(|(given, to)| Window { from: given.sent, to }).collect::<Vec<_>>().into_iter()
+        seen.map(|(given, to)| Window { from: given.sent, to }).collect()
     }
 }
 
@@ -78,7 +78,7 @@ impl Window {
     ) -> Result<Vec<Self>, String> {
         let mut left = vec![self];
         for (at, (moments, found)) in blocks.enumerate() {
-            let all: Vec<_> = moments.seen(found).collect();
+            let all = moments.seen(found);
             if all.is_empty() {
                 return Err(format!("block {at} has content {found}, which it never had"));
             }

@@ -43,10 +43,10 @@ impl Writer {
     /// Begins a round with the contents that are known.
     pub(super) fn begin(&mut self, client: Connection) {
         self.client = Some(client);
-        self.moments = self.blocks.iter().map(Moments::of).collect();
+        self.moments = self.blocks.iter().map(Moments::begin).collect();
     }
 
-    /// Writes, trims and flushes until the server is gone. Without an answer, a block may have the old content
+    /// Writes, zeroes and flushes until the server is gone. Without an answer, a block may have the old content
     /// or the new one.
     pub(super) fn write(&mut self, clock: &AtomicU64, progress: &Progress) -> Result<(), String> {
         let mut client = self.client.take().ok_or("it has no connection")?;

@@ -1,4 +1,4 @@
-//! Programs that use the mount. If Weir hangs, these hang too, and nothing may wait for them without end.
+//! Programs that use the mount. They hang if Weir hangs, so each wait for them has a time limit.
 
 use super::super::server::wait_within;
 use std::io::Read;
@@ -52,7 +52,7 @@ pub(super) fn must(command: &mut Command, time: Span) -> Result<(), String> {
 pub(super) fn read(mut pipe: impl Read + Send + 'static) -> JoinHandle<String> {
     std::thread::spawn(move || {
         let mut said = Vec::new();
-        // What it could not say is missing.
+        // An error ends the output early.
         let _ = pipe.read_to_end(&mut said);
         String::from_utf8_lossy(&said).into_owned()
     })

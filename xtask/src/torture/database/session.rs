@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_units::Span;
 
-/// Says that a line is done.
+/// Marks the end of an answer.
 const DONE: &str = "-- done";
 
 /// The time to close a database.
@@ -41,7 +41,7 @@ pub(super) struct Session {
     /// The time for a line.
     patience: Span,
     said: Option<JoinHandle<String>>,
-    /// What is sent after each line, for clients that do not answer by themselves.
+    /// A command that is sent after each line, for clients that do not mark the end of their answers.
     echo: &'static str,
 }
 

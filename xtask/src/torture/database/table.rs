@@ -1,11 +1,11 @@
-//! The table of a database, of which the content follows from the number of its transactions.
+//! The table of a database. Its content follows from the number of transactions.
 
 use std::ops::RangeInclusive;
 
 /// Rows of a transaction.
 const ROWS: u64 = 3;
 
-/// What its only client knows.
+/// The transactions of a table, as its only client knows them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Table {
     /// Transactions that were sent.
@@ -108,7 +108,7 @@ fn repeats(id: u64) -> usize {
 mod tests {
     use super::*;
 
-    /// What a database with some transactions returns.
+    /// Returns the rows after a number of transactions.
     fn rows(last: u64) -> Vec<String> {
         let mut rows = Vec::new();
         for id in 1..=last * ROWS {

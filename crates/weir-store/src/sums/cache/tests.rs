@@ -137,7 +137,7 @@ fn volumes_share_the_room_for_pages_and_a_shard_has_one_in_any_case() {
         cache.read(0, &mut found).unwrap();
         assert_eq!(found.iter().filter(|byte| **byte == 7).count(), 4 * 9);
     }
-    // What is cut off gives its room back, and so does a volume that is closed.
+    // Pages that are cut off give their room back, and so do those of a closed volume.
     let mut caches = caches.into_iter();
     caches.next().unwrap().resize(PAGE_LEN).unwrap();
     caches.next();

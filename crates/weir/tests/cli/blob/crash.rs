@@ -113,7 +113,7 @@ fn acknowledged_changes_survive_a_kill() {
     }
 }
 
-/// What was acknowledged before a kill is there, whatever it belongs to.
+/// Metadata, snapshots, sequence numbers and leases that were acknowledged survive a kill.
 #[test]
 fn what_was_set_survives_a_kill() {
     let rig = Rig::new(Place::without_a_disk(), LAYOUT, &["--data", "data"]);
