@@ -53,6 +53,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     };
     let mut declared = kept::declared(&layout);
     let notes = notes_of(&layout);
+    let without_effect = without_effect(&layout);
     // A file of an instance determines the size of its volume.
     declared.retain(|volume| {
         layout.hosts.iter().all(|host| {
@@ -61,6 +62,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     });
     let server = Server::start(layout, edition, &options)?;
     notes.into_iter().for_each(output::talk);
+    without_effect.iter().for_each(|note| output::talk(note));
     let overrides = kept::overrides(&server.status(), &args.layout, &declared);
     overrides.iter().for_each(|line| output::talk(line));
     for refused in server.refused() {
@@ -105,6 +107,15 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     drop((mounted, web));
     waiting::stop(server)?;
     Ok(ended.map(|()| 0)?)
+}
+
+/// Returns a note for each volume with checksums, which cover the bytes of volumes and not files.
+fn without_effect(layout: &Layout) -> Vec<String> {
+    let volumes = layout.hosts.iter().flat_map(|host| &host.volumes);
+    let note = |own: &weir_layout::Volume| {
+        format!("volume {:?}: checksums = true has no effect on the files of a mount", own.name)
+    };
+    volumes.filter(|own| own.has_checksums()).map(note).collect()
 }
 
 /// Returns notes on parts of the layout that a mount does not use.

@@ -25,6 +25,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
             file.display()
         )));
     }
+    check_checksums(args, &layout)?;
     let web = Web::bind(&args.web, Some(&args.control.control))?;
     // A server never ends by itself.
     let waiting = Waiting::<Infallible>::begin()?;
@@ -69,6 +70,19 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
     waiting::stop(server)?;
     blobs?;
     Ok(0)
+}
+
+/// Refuses checksums of volumes in memory, where they would protect nothing.
+fn check_checksums(args: &ServeArgs, layout: &Layout) -> Result<(), CliError> {
+    let mut volumes = layout.hosts.iter().flat_map(|host| &host.volumes);
+    match volumes.find(|own| own.has_checksums()) {
+        Some(own) if args.data.is_none() => Err(CliError::Refused(format!(
+            "volume {:?} has checksums = true, but without --data its bytes are only in memory; add --data DIR, \
+             or remove checksums",
+            own.name
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Reads the certificates, and warns of addresses that others can reach without them.

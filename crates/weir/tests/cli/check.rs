@@ -215,4 +215,10 @@ fn a_served_folder_and_wrong_input_are_refused() {
     let (_, stderr, code) = run(place.weir(&["layout", "check", "backend.toml"]));
     assert_eq!(code, Some(2));
     assert!(stderr.contains("it has a backend, whose bytes have no checksums"), "{stderr}");
+    place.file("memory.toml", LAYOUT);
+    let (_, stderr, code) = run(place.weir(&["serve", "memory.toml", "--nbd", "unix:nbd"]));
+    assert_eq!(code, Some(2));
+    let expect =
+        "volume \"data\" has checksums = true, but without --data its bytes are only in memory";
+    assert!(stderr.contains(expect), "{stderr}");
 }
