@@ -27,7 +27,7 @@ use weir_layout::hot_plug::{Coming, NewVolume};
 use weir_layout::{Backend, Export, Host, Layout};
 use weir_report::status::Refused;
 use weir_store::{
-    DataDir, ExtentKind, ListedVolume, MemoryStore, Meta, NewVolume as NewStored, Store,
+    AttributeWithSize, DataDir, ExtentKind, ListedVolume, MemoryStore, Meta, NewVolume as NewStored, Store,
     StoreError, Volume as StoredVolume,
 };
 use weir_units::Bytes;
@@ -84,13 +84,28 @@ pub(crate) fn tell_of_damage(volume: &StoredVolume, notices: &Listening) {
     });
 }
 
+/// Returns the description of a created volume with another tier, if it was given by name. `None` if the
+/// volume is one of the layout.
+fn made_with_tier(volume: &StoredVolume, tier: Option<&str>) -> Option<String> {
+    let meta = volume.meta();
+    let made: NewVolume = serde_json::from_str(meta.attributes.get(MADE)?).ok()?;
+    serde_json::to_string(&NewVolume { tier: tier.map(str::to_owned), ..made }).ok()
+}
+
 /// Stores the tier of a created volume, if it was given by name.
 pub(crate) fn remember_tier(volume: &StoredVolume, tier: Option<&str>) -> Result<(), ServerError> {
-    let meta = volume.meta();
-    let made = meta.attributes.get(MADE).and_then(|made| serde_json::from_str(made).ok());
-    let Some(made): Option<NewVolume> = made else { return Ok(()) };
-    let made = NewVolume { tier: tier.map(str::to_owned), ..made };
-    Ok(volume.set_attribute(MADE, serde_json::to_string(&made).ok().as_deref())?)
+    let Some(made) = made_with_tier(volume, tier) else { return Ok(()) };
+    Ok(volume.set_attribute(MADE, Some(&made))?)
+}
+
+/// Has the resize of a created volume to `size` store its tier in the same step.
+pub(crate) fn remember_tier_with_size(
+    volume: &StoredVolume,
+    size: Bytes,
+    tier: Option<&str>,
+) -> Option<AttributeWithSize> {
+    let made = made_with_tier(volume, tier)?;
+    Some(volume.attribute_with_size(size, MADE, &made))
 }
 
 /// The bytes of a volume, found or created.

@@ -60,7 +60,7 @@ pub use fault::{Fault, FaultStore};
 pub use file::FileStore;
 pub use freeze::{Changed, Freezable, Frozen, Scratch, Tracking};
 pub use memory::MemoryStore;
-pub use meta::{LayerMeta, Layers, Meta};
+pub use meta::{AttributeWithSize, LayerMeta, Layers, Meta};
 pub use paged::{Change, PageRange, PagedStore, SnapshotId};
 pub use store::{Extent, ExtentKind, ExtentList, ReadStore, Store};
 pub use sums::{DamagedRange, Scrub};

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use weir_units::Bytes;
 
 /// The name of the file.
@@ -181,12 +181,45 @@ impl Meta {
 pub(crate) struct MetaFile {
     dir: PathBuf,
     meta: Mutex<Meta>,
+    with_size: Mutex<Option<WithSize>>,
+}
+
+/// An attribute that is stored by the change to a size.
+#[derive(Debug)]
+struct WithSize {
+    size: Bytes,
+    name: String,
+    value: String,
+}
+
+/// Stores an attribute with a change of size, until it is dropped
+/// ([`Volume::attribute_with_size`](crate::Volume::attribute_with_size)).
+#[derive(Debug)]
+#[must_use = "the attribute is stored only while this exists"]
+pub struct AttributeWithSize(Arc<MetaFile>);
+
+impl Drop for AttributeWithSize {
+    fn drop(&mut self) {
+        *locked(&self.0.with_size) = None;
+    }
 }
 
 impl MetaFile {
     /// Takes the file in `dir`, which has `meta`, or is to have it with the first change.
     pub(crate) fn new(dir: &Path, meta: Meta) -> Self {
-        Self { dir: dir.to_owned(), meta: Mutex::new(meta) }
+        Self { dir: dir.to_owned(), meta: Mutex::new(meta), with_size: Mutex::new(None) }
+    }
+
+    /// Stores the attribute with the change that makes `size` the size.
+    pub(crate) fn with_size(
+        self: &Arc<Self>,
+        size: Bytes,
+        name: &str,
+        value: &str,
+    ) -> AttributeWithSize {
+        let with = WithSize { size, name: name.to_owned(), value: value.to_owned() };
+        *locked(&self.with_size) = Some(with);
+        AttributeWithSize(Arc::clone(self))
     }
 
     pub(crate) fn get(&self) -> Meta {
@@ -203,11 +236,22 @@ impl MetaFile {
         let mut meta = self.lock();
         let mut changed = meta.clone();
         change(&mut changed);
+        self.add_attribute(&mut changed);
         if changed == *meta { Ok(()) } else { self.replace(&mut meta, changed) }
     }
 
+    /// Adds the attribute that is stored with the size, if `changed` has this size.
+    fn add_attribute(&self, changed: &mut Meta) {
+        if let Some(with) = &*locked(&self.with_size)
+            && with.size == changed.size
+        {
+            changed.attributes.insert(with.name.clone(), with.value.clone());
+        }
+    }
+
     /// Puts `changed` in place of what [`lock`](Self::lock) gave.
-    pub(crate) fn replace(&self, meta: &mut Meta, changed: Meta) -> Result<()> {
+    pub(crate) fn replace(&self, meta: &mut Meta, mut changed: Meta) -> Result<()> {
+        self.add_attribute(&mut changed);
         changed.save(&self.dir).inspect_err(|_| {
             // If it failed late, the file may be the new one already, and a
             // smaller size in it would cut off what is written from here on.

@@ -37,7 +37,7 @@ mod bytes;
 use crate::file::{self, FileStore, SEGMENT, segment_name, share};
 use crate::freeze::{self, Folder, Freezable, Home as _};
 use crate::lock::DirLock;
-use crate::meta::{self, Meta, MetaFile};
+use crate::meta::{self, AttributeWithSize, Meta, MetaFile};
 use crate::paged::PagedStore;
 use crate::paged::folders::{self, Folders};
 use crate::registry::Registration;
@@ -287,6 +287,12 @@ impl Volume {
     /// Stores durably that the layout has asked for `size`.
     pub fn set_declared_size(&self, size: Bytes) -> Result<()> {
         self.meta.change(|meta| meta.declared_size = size)
+    }
+
+    /// Has the change to `size` store an attribute in the same step, so that a crash leaves both or none,
+    /// until the returned value is dropped. There is one such attribute at a time.
+    pub fn attribute_with_size(&self, size: Bytes, name: &str, value: &str) -> AttributeWithSize {
+        self.meta.with_size(size, name, value)
     }
 
     /// Stores an attribute durably; `None` removes it.

@@ -110,6 +110,38 @@ fn a_folder_of_something_else_is_refused_and_left_alone() {
 }
 
 #[test]
+fn a_size_and_its_attribute_are_stored_in_one_step() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = open(&dir);
+    let plain = data.volume("plain", new(Bytes::mib(8))).unwrap();
+    let paged = data.paged_volume("paged", new(Bytes::mib(8))).unwrap();
+    for volume in [plain, paged] {
+        let tier = || volume.meta().attributes.get("tier").cloned();
+        for (mib, name) in [(16, "large"), (4, "small")] {
+            let size = Bytes::mib(mib);
+            let stores = volume.attribute_with_size(size, "tier", name);
+            volume.set_attribute("note", Some(name)).unwrap();
+            assert_ne!(tier().as_deref(), Some(name), "stored before the resize");
+            // Nothing else writes the file: what it has now is what the resize stored.
+            volume.set_size(size).unwrap();
+            assert_eq!((tier().as_deref(), volume.size()), (Some(name), size));
+            drop(stores);
+        }
+        // Of the same size, and of one that cannot be.
+        let stores = volume.attribute_with_size(Bytes::mib(4), "tier", "other");
+        volume.set_size(Bytes::mib(4)).unwrap();
+        drop(stores);
+        let stores = volume.attribute_with_size(Bytes::new(u64::MAX), "tier", "none");
+        volume.set_size(Bytes::new(u64::MAX)).unwrap_err();
+        drop(stores);
+        volume.set_size(Bytes::mib(8)).unwrap();
+        assert_eq!(tier().as_deref(), Some("other"));
+    }
+    drop(data);
+    assert_eq!(volume(&dir, "plain").unwrap().meta().attributes["tier"], "other");
+}
+
+#[test]
 fn a_volume_is_found_again_with_all_that_is_remembered() {
     let dir = tempfile::tempdir().unwrap();
     let data = open(&dir);

@@ -116,13 +116,16 @@ impl Shared {
             host.resized(id, size, edition)
         })?;
         let (id, spec, own) = (change.id, change.to.spec.clone(), name.to_owned());
+        let made = self.made(&change);
+        let _stores_tier = made.and_then(|volume| {
+            starting::remember_tier_with_size(volume, spec.size, change.to.named_tier())
+        });
         let (sender, receiver) = channel();
         change.mailbox.send(Message::Call(Box::new(move |host, now| {
             host.resize(now, id, &own, &spec, behind, move |result| drop(sender.send(result)));
         })));
         receiver.recv().map_err(|_| gone())??;
         let after = change.to.tier.clone();
-        self.remember(&change)?;
         change.keep();
         Ok(Tiers { before, after })
     }
@@ -138,7 +141,9 @@ impl Shared {
         let (id, limits) = (change.id, change.to.spec.limits);
         ask(&change.mailbox, move |host, now| host.set_limits(now, id, limits))?;
         let after = change.to.tier.clone();
-        self.remember(&change)?;
+        if let Some(volume) = self.made(&change) {
+            starting::remember_tier(volume, change.to.named_tier())?;
+        }
         change.keep();
         Ok(Tiers { before, after })
     }
@@ -158,13 +163,10 @@ impl Shared {
         Ok(json!({ "volume": name, "tier": tiers.after }))
     }
 
-    /// Keeps the tier that a volume which was made is to have.
-    fn remember(&self, change: &Change<'_>) -> Result<(), ServerError> {
-        let made = self.hosts()[change.host].made.contains(&change.id.0);
-        match &change.stored {
-            Some(volume) if made => starting::remember_tier(volume, change.to.named_tier()),
-            _ => Ok(()),
-        }
+    /// Returns the stored volume of a change, if it was created on the running server.
+    fn made<'c>(&self, change: &'c Change<'_>) -> Option<&'c StoredVolume> {
+        let is_made = self.hosts()[change.host].made.contains(&change.id.0);
+        change.stored.as_deref().filter(|_| is_made)
     }
 
     fn set_cache(&self, name: &str, mode: &str) -> Result<Value, ServerError> {

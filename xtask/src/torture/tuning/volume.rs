@@ -210,9 +210,7 @@ impl Volume {
             let own_tier = if self.is_made { &own.tier } else { &by_size };
             (own.size, own_tier) == (size, &tier)
         });
-        // A known defect: a kill in a resize can leave the new size with the old tier (docs/SEMANTICS.md).
-        let is_half = self.is_made && old.exists && (new.size, &old.tier) == (size, &tier);
-        if !is_one && !is_half {
+        if !is_one {
             return Err(format!(
                 "its size is {size} with tier {tier}; they were {} and {}, the tier of this size is {by_size}, \
                  and {asked:?} was asked",
