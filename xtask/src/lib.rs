@@ -21,6 +21,7 @@ mod blob_client;
 pub mod catalog_data;
 pub mod error;
 pub mod fuzz;
+pub mod interrupt;
 pub mod labs;
 pub mod schema;
 pub mod soak;

@@ -13,6 +13,7 @@ use xtask::catalog_data;
 use xtask::error::XtaskError;
 use xtask::fuzz::smoke::{self, Plan};
 use xtask::fuzz::{Target, corpus};
+use xtask::interrupt::Interrupt;
 use xtask::labs;
 use xtask::schema;
 use xtask::soak;
@@ -284,7 +285,14 @@ fn torture(args: TortureArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskErro
     let time = Span::from_secs(minutes.saturating_mul(60));
     // An empty list stands for all.
     let kinds = kinds.into_iter().map(KindArg::kind).collect::<Option<_>>().unwrap_or_default();
-    let report = torture::run(&torture::Plan { kinds, time, rounds, seed, weir }, out)?;
+    let interrupt = Interrupt::catch(
+        "ending after the present round; another signal ends at once, and leaves servers, mounts and folders",
+    )?;
+    let plan = torture::Plan { kinds, time, rounds, seed, weir, interrupt };
+    let report = torture::run(&plan, out)?;
+    if let Some(code) = plan.interrupt.code() {
+        return Ok(ExitCode::from(code));
+    }
     Ok(if report.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -31,6 +31,7 @@ mod tuning;
 mod writers;
 
 use crate::error::XtaskError;
+use crate::interrupt::Interrupt;
 pub use report::{Report, Tally};
 use std::ffi::OsStr;
 use std::io::Write;
@@ -74,6 +75,8 @@ pub struct Plan {
     pub seed: u64,
     /// The program.
     pub weir: PathBuf,
+    /// Ends the campaign after the present round.
+    pub interrupt: Interrupt,
 }
 
 /// The surroundings of a system.
@@ -214,7 +217,7 @@ fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<
         let has_rounds = |rounds: u64| plan.rounds.is_none_or(|most| rounds < most);
         let count = plan.kinds.len() as u64;
         let is_first_turn = number < count;
-        if !has_rounds(before) || !(has_time() || is_first_turn) {
+        if plan.interrupt.came() || !has_rounds(before) || !(has_time() || is_first_turn) {
             break;
         }
         let turn_ends = turn_ends(clock.now(), end, number, count);
@@ -234,7 +237,7 @@ fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<
                     // A kind without a round would not be tested at all.
                     let is_needed = is_first_turn && own.rounds() == 0;
                     let is_late = !is_needed && clock.now() >= turn_ends;
-                    is_late || !has_rounds(before + own.rounds())
+                    plan.interrupt.came() || is_late || !has_rounds(before + own.rounds())
                 },
             },
             &mut tally,

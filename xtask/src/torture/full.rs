@@ -10,11 +10,11 @@ use super::server::{Served, lost, system as failed, wait_until};
 use super::system::{End, System};
 use super::{Campaign, ROUNDS, Tally, load};
 use crate::error::XtaskError;
+use crate::interrupt::apart;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::process::geteuid;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use weir_random::Rng;
 
 /// Space for metadata, which comes on top of that of the volumes.
@@ -133,7 +133,7 @@ impl Disk {
     fn mount(dir: &Path, bytes: u64) -> Result<Self, XtaskError> {
         fs::create_dir(dir).map_err(XtaskError::file("creating", dir))?;
         let options = format!("size={bytes},mode=700");
-        let mut mount = Command::new("mount");
+        let mut mount = apart("mount");
         mount.args(["-t", "tmpfs", "-o", &options, "weir-torture"]).arg(dir);
         let output = mount.output().map_err(failed("running mount"))?;
         if output.status.success() {
@@ -182,13 +182,13 @@ impl Disk {
     /// Copies the content, as far as that is possible.
     fn save(&self, to: &Path) {
         let _ = self.make_room();
-        let _ = Command::new("cp").args(["-a", "--sparse=always"]).arg(&self.dir).arg(to).output();
+        let _ = apart("cp").args(["-a", "--sparse=always"]).arg(&self.dir).arg(to).output();
     }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
         // A server that is still there keeps it until it ends.
-        let _ = Command::new("umount").arg("-l").arg(&self.dir).output();
+        let _ = apart("umount").arg("-l").arg(&self.dir).output();
     }
 }

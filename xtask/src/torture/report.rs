@@ -95,27 +95,23 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (kind, own) in &self.kinds {
             let (written, checked) = kind.counts();
-            writeln!(
-                f,
-                "{}: {} systems, {} rounds: {} kills, {} host crashes, {} stops; {} changes under load; {} \
-                 {} and {} flushes acknowledged, {} refused on a full disk; {} backups restored; {} promised \
-                 {} checked; {} lost",
-                kind.name(),
-                own.systems,
-                own.rounds(),
-                own.kills,
-                own.crashes,
-                own.stops,
-                own.changes,
-                own.writes,
-                written,
-                own.flushes,
-                own.full,
-                own.restores,
-                own.promises,
-                checked,
-                own.lost
-            )?;
+            let ends = [(own.kills, "kills"), (own.crashes, "host crashes"), (own.stops, "stops")];
+            let counts = [
+                (own.changes, "changes under load".to_owned()),
+                (own.writes, format!("{written} acknowledged")),
+                (own.flushes, "flushes acknowledged".to_owned()),
+                (own.full, "changes refused on a full disk".to_owned()),
+                (own.restores, "backups restored".to_owned()),
+                (own.promises, format!("promised {checked} checked")),
+            ];
+            write!(f, "{}: {} systems, {} rounds", kind.name(), own.systems, own.rounds())?;
+            for (at, (count, name)) in ends.iter().filter(|(count, _)| *count > 0).enumerate() {
+                write!(f, "{}{count} {name}", if at == 0 { ": " } else { ", " })?;
+            }
+            for (count, name) in counts.iter().filter(|(count, _)| *count > 0) {
+                write!(f, "; {count} {name}")?;
+            }
+            writeln!(f, "; {} lost", own.lost)?;
         }
         for (kind, _) in self.kinds.iter().filter(|(_, own)| own.rounds() == 0) {
             writeln!(f, "{}: not one round was run", kind.name())?;
@@ -137,6 +133,11 @@ mod tests {
         assert!(report.to_string().contains("mount: not one round"), "{report}");
         report.add(Kind::Mount, Tally { stops: 1, ..Tally::default() });
         assert!(report.is_good());
+        assert_eq!(
+            report.to_string(),
+            "nbd: 1 systems, 1 rounds: 1 kills; 5 promised blocks checked; 0 lost\n\
+             mount: 0 systems, 1 rounds: 1 stops; 0 lost\n"
+        );
         report.add(Kind::Mount, Tally { lost: 1, ..Tally::default() });
         assert!(!report.is_good());
     }

@@ -3,10 +3,12 @@
 use super::load::Loads;
 use super::system::System;
 use crate::error::XtaskError;
+use crate::interrupt::apart;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use weir_client::Connection;
@@ -48,26 +50,28 @@ impl Served {
         folder: &Path,
         args: &[&str],
     ) -> Result<Self, XtaskError> {
-        let mut command = Command::new(weir);
+        let mut command = apart(weir);
         command.args(args).args(["--control", "control"]);
         command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.stderr(Stdio::piped()).spawn();
         let mut child = child.map_err(XtaskError::file("starting", weir))?;
         let stderr = child.stderr.take();
         let mut served = Self { folder: folder.to_owned(), child, said: None };
-        let mut lines = BufReader::new(stderr.ok_or_else(|| lost("it has no stderr"))?);
-        let mut said = String::new();
-        while !said.lines().any(|line| line.starts_with("ready;")) {
-            let read = lines.read_line(&mut said).map_err(system("reading its messages"))?;
-            if read == 0 {
+        let lines = BufReader::new(stderr.ok_or_else(|| lost("it has no stderr"))?);
+        let (sender, ready) = channel();
+        // It must not wait for someone to read its messages.
+        let said = std::thread::spawn(move || read_messages(lines, &sender));
+        match ready.recv_timeout(Duration::from_nanos(PATIENCE.nanos())) {
+            Ok(()) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                let said = said.join().unwrap_or_default();
                 return Err(lost(&format!("the server does not start: {said}")));
             }
+            Err(RecvTimeoutError::Timeout) => {
+                return Err(lost(&format!("the server is not ready within {PATIENCE}")));
+            }
         }
-        // It must not wait for someone to read its messages.
-        served.said = Some(std::thread::spawn(move || {
-            while lines.read_line(&mut said).is_ok_and(|read| read > 0) {}
-            said
-        }));
+        served.said = Some(said);
         Ok(served)
     }
 
@@ -153,6 +157,19 @@ impl Served {
             pause();
         }
     }
+}
+
+/// Reads the messages of a server to their end, and sends when it is ready.
+fn read_messages(mut lines: impl BufRead, ready: &Sender<()>) -> String {
+    let (mut said, mut seen) = (String::new(), 0);
+    while lines.read_line(&mut said).is_ok_and(|read| read > 0) {
+        if said[seen..].starts_with("ready;") {
+            // Nobody waits any more if it took too long.
+            let _ = ready.send(());
+        }
+        seen = said.len();
+    }
+    said
 }
 
 /// Waits until something is so.

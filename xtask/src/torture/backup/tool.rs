@@ -5,6 +5,7 @@ use super::super::server::{lost, system, wait_until};
 use super::moments::Window;
 use super::now;
 use crate::error::XtaskError;
+use crate::interrupt::apart;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -96,7 +97,7 @@ impl Drop for Attempt {
 
 impl Tool<'_> {
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(self.weir);
+        let mut command = apart(self.weir);
         command.args(args).current_dir(self.folder).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command

@@ -2,6 +2,7 @@
 
 use super::super::server::PATIENCE;
 use super::child;
+use crate::interrupt::apart;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -63,7 +64,7 @@ impl Session {
 
     /// Opens a database of SQLite with a journal mode.
     pub(super) fn sqlite(path: &Path, journal: &str) -> Result<Self, String> {
-        let mut python = Command::new("python3");
+        let mut python = apart("python3");
         python.args(["-c", PYTHON]).arg(path).args([journal, DONE]);
         Self::start(python, "")
     }
