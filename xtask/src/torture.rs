@@ -4,7 +4,8 @@
 //! A campaign consists of systems, each with a random layout and an empty data folder. A system lives
 //! for some rounds. In a round, clients change what it serves until the server is killed, its hosts
 //! crash, or it is stopped. Then the server starts again, and every block must hold the newest
-//! promised content or a later one, whole.
+//! promised content or a later one, whole. In some systems, the disk of the data folder loses power when the
+//! server is killed.
 //!
 //! | kind | clients | a promise is |
 //! |---|---|---|
@@ -18,7 +19,9 @@
 
 mod backup;
 mod blobs;
+mod child;
 mod database;
+mod disk;
 mod full;
 mod load;
 mod mount;
@@ -26,22 +29,27 @@ mod nbd;
 mod oracle;
 mod report;
 mod server;
+mod session;
 mod system;
 mod tuning;
 mod writers;
 
 use crate::error::XtaskError;
 use crate::interrupt::Interrupt;
+use disk::Disk;
 pub use report::{Report, Tally};
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use weir_random::Rng;
 use weir_units::{Instant, Span};
 use weir_wall::Clock;
 
 /// Rounds of a system.
 const ROUNDS: u64 = 20;
+/// Percentage of systems with losses of power.
+const POWER_LOSSES: u64 = 40;
 
 /// A kind of system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,8 +90,10 @@ pub struct Plan {
 /// The surroundings of a system.
 struct Campaign<'a> {
     weir: &'a Path,
-    /// An empty folder.
+    /// A folder that is empty, or has the disk of the data folder.
     folder: &'a Path,
+    /// That disk, if it loses power.
+    disk: Option<&'a Arc<Disk>>,
     /// Each kind has its first system, and the time has to do for all of them.
     is_first_turn: bool,
     is_over: &'a dyn Fn(&Tally) -> bool,
@@ -123,6 +133,12 @@ impl Kind {
             Self::Database => ("transactions", "rows"),
             Self::Tuning => ("writes", "blocks and settings"),
         }
+    }
+
+    /// Returns whether the disk of a system loses power whenever its server is killed. That of `full` is in
+    /// memory.
+    fn loses_power(self, seed: u64, number: u64) -> bool {
+        self != Self::Full && Rng::new(&[seed, number, 1]).chance(POWER_LOSSES)
     }
 
     /// Returns what this machine lacks for it.
@@ -210,6 +226,10 @@ fn needed(kind: Kind, lack: &str) -> XtaskError {
 }
 
 fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<(), XtaskError> {
+    let lack = disk::lacks();
+    if let Some(lack) = lack {
+        say(out, &format!("no disk loses power: {lack}"))?;
+    }
     let (clock, end) = (Clock::start(), Instant::ZERO + plan.time);
     for number in 0.. {
         let before = report.rounds();
@@ -227,11 +247,14 @@ fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<
         let turn = usize::try_from(start.wrapping_add(number) % count);
         let kind = plan.kinds[turn.unwrap_or(0)];
         let mut tally = Tally::default();
+        let loses_power = lack.is_none() && kind.loses_power(plan.seed, number);
+        let disk = loses_power.then(|| Disk::new(folder.path()).map(Arc::new)).transpose()?;
         let lived = kind.live(
             &mut Rng::new(&[plan.seed, number]),
             &Campaign {
                 weir: &plan.weir,
                 folder: folder.path(),
+                disk: disk.as_ref(),
                 is_first_turn,
                 is_over: &|own| {
                     // A kind without a round would not be tested at all.
@@ -242,6 +265,10 @@ fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<
             },
             &mut tally,
         );
+        drop(disk);
+        if loses_power {
+            tally.power_losses = std::mem::take(&mut tally.kills);
+        }
         let lived = match lived {
             Err(error) => {
                 tally.lost += 1;
@@ -262,8 +289,9 @@ fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<
         say(
             out,
             &format!(
-                "system {number}: {}: {} rounds, {} {} acknowledged, {} promised {}: {lived}",
+                "system {number}: {}{}: {} rounds, {} {} acknowledged, {} promised {}: {lived}",
                 kind.name(),
+                if loses_power { " with losses of power" } else { "" },
                 tally.rounds(),
                 tally.writes,
                 kind.counts().0,

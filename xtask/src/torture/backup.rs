@@ -75,18 +75,18 @@ pub(super) fn live(
             break;
         }
         let end = End::random(&mut chain.rng);
-        let mut served = Served::start(campaign.weir, campaign.folder)?;
+        let mut served = Served::start(campaign)?;
         let taken = chain.load(&mut served, end, tally)?;
         let served = match end {
             // The server lives, and has seen what its host lost.
             End::Crash => served,
             End::Kill => {
                 chain.bases.clear();
-                Served::start(campaign.weir, campaign.folder)?
+                Served::start(campaign)?
             }
             End::Stop => {
                 served.stop()?;
-                Served::start(campaign.weir, campaign.folder)?
+                Served::start(campaign)?
             }
         };
         tally.ended(end);

@@ -45,7 +45,7 @@ pub(super) fn live(
     fs::write(&layout, text).map_err(XtaskError::file("writing", &layout))?;
     let address = format!("127.0.0.1:{}", free_port()?);
     let args = ["serve", "layout.toml", "--nbd", "unix:nbd", "--data", "data", "--blob", &address];
-    let serve = || Served::start_with(campaign.weir, campaign.folder, &args);
+    let serve = || Served::start_with(campaign, &args);
     let port = address.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(0);
     let client = BlobClient::new(port)?;
     let mut blobs: Vec<Blob> = (0..rng.within(1, 4)).map(|at| Blob::new(at, rng)).collect();

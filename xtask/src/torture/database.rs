@@ -1,19 +1,17 @@
 //! Databases in a mount. Each commit is a promise: after a kill, a database recovers, all committed
 //! transactions are there, each once and whole, and its own check finds nothing.
 
-mod child;
 mod postgres;
-mod session;
 mod table;
 
 use super::mount::{self, Mount};
 use super::server::{Served, lost};
+use super::session::Session;
 use super::system::End;
 use super::writers::{self, Progress};
 use super::{Campaign, ROUNDS, Tally};
 use crate::error::XtaskError;
 use postgres::Postgres;
-use session::Session;
 use std::fs;
 use table::Table;
 use weir_random::Rng;
@@ -70,7 +68,7 @@ pub(super) fn live(
         if (campaign.is_over)(tally) {
             break;
         }
-        let mut served = mount.serve(campaign.weir)?;
+        let mut served = mount.serve(campaign)?;
         for database in &mut databases {
             // Each database takes the modes in turn.
             journals += 1;
@@ -86,7 +84,7 @@ pub(super) fn live(
             mount.clear();
         }
         tally.ended(end);
-        let served = mount.serve(campaign.weir)?;
+        let served = mount.serve(campaign)?;
         for database in &mut databases {
             tally.writes += database.table.take_committed();
             tally.promises += database.recover(&mount)?;

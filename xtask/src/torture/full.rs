@@ -54,7 +54,7 @@ fn live_on(
     tally: &mut Tally,
 ) -> Result<(), XtaskError> {
     let mut known = system.unwritten();
-    let serve = || Served::start_with(campaign.weir, campaign.folder, &ARGS);
+    let serve = || Served::start_with(campaign, &ARGS);
     for _ in 0..ROUNDS {
         if (campaign.is_over)(tally) {
             break;

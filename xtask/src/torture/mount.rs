@@ -63,7 +63,7 @@ pub(super) fn live(
         if (campaign.is_over)(tally) {
             break;
         }
-        let mut served = mount.serve(campaign.weir)?;
+        let mut served = mount.serve(campaign)?;
         if round == 0 {
             for file in &files {
                 file.create(&mount.dir).map_err(|error| lost(&file.failed("creating", &error)))?;
@@ -77,7 +77,7 @@ pub(super) fn live(
             mount.clear();
         }
         tally.ended(end);
-        let served = mount.serve(campaign.weir)?;
+        let served = mount.serve(campaign)?;
         for file in &mut files {
             tally.writes += std::mem::take(&mut file.writes);
             tally.flushes += std::mem::take(&mut file.syncs);
@@ -208,7 +208,6 @@ impl Owned {
 
 /// A mount point, cleared if it is dropped.
 pub(super) struct Mount {
-    folder: PathBuf,
     pub(super) dir: PathBuf,
 }
 
@@ -216,11 +215,12 @@ impl Mount {
     pub(super) fn new(folder: &Path) -> Result<Self, XtaskError> {
         let dir = folder.join("mount");
         fs::create_dir(&dir).map_err(XtaskError::file("creating", &dir))?;
-        Ok(Self { folder: folder.to_owned(), dir })
+        Ok(Self { dir })
     }
 
-    pub(super) fn serve(&self, weir: &Path) -> Result<Served, XtaskError> {
-        Served::start_with(weir, &self.folder, &["mount", "layout.toml", "mount", "--data", "data"])
+    /// Serves the layout of a campaign here. The folder of [`Mount::new`] is the campaign's.
+    pub(super) fn serve(&self, campaign: &Campaign<'_>) -> Result<Served, XtaskError> {
+        Served::start_with(campaign, &["mount", "layout.toml", "mount", "--data", "data"])
     }
 
     /// Unmounts what a server left that was killed.

@@ -19,7 +19,7 @@ pub(super) fn live(
         if (campaign.is_over)(tally) {
             break;
         }
-        let mut served = Served::start(campaign.weir, campaign.folder)?;
+        let mut served = Served::start(campaign)?;
         let loads = load::start(&served, &system, &known, rng)?;
         let end = End::random(rng);
         let answers = 20 + rng.below(3_000);
@@ -30,7 +30,7 @@ pub(super) fn live(
             End::Stop => loads.hurry(),
         }
         known = loads.end(served, end, tally)?;
-        let served = Served::start(campaign.weir, campaign.folder)?;
+        let served = Served::start(campaign)?;
         check(&served, &system, &mut known, end, tally)?;
         served.stop()?;
     }

@@ -11,6 +11,8 @@ pub struct Tally {
     pub systems: u64,
     /// Servers that were killed.
     pub kills: u64,
+    /// Servers that were killed by a loss of power, which their disks also had.
+    pub power_losses: u64,
     /// Servers whose hosts crashed.
     pub crashes: u64,
     /// Servers that were stopped.
@@ -35,7 +37,7 @@ impl Tally {
     /// Returns the number of servers that ended.
     #[must_use]
     pub const fn rounds(&self) -> u64 {
-        self.kills + self.crashes + self.stops
+        self.kills + self.power_losses + self.crashes + self.stops
     }
 
     pub(super) fn ended(&mut self, end: End) {
@@ -49,6 +51,7 @@ impl Tally {
     fn add(&mut self, other: Self) {
         self.systems += other.systems;
         self.kills += other.kills;
+        self.power_losses += other.power_losses;
         self.crashes += other.crashes;
         self.stops += other.stops;
         self.changes += other.changes;
@@ -95,7 +98,12 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (kind, own) in &self.kinds {
             let (written, checked) = kind.counts();
-            let ends = [(own.kills, "kills"), (own.crashes, "host crashes"), (own.stops, "stops")];
+            let ends = [
+                (own.kills, "kills"),
+                (own.power_losses, "losses of power"),
+                (own.crashes, "host crashes"),
+                (own.stops, "stops"),
+            ];
             let counts = [
                 (own.changes, "changes under load".to_owned()),
                 (own.writes, format!("{written} acknowledged")),

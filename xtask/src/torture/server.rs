@@ -1,13 +1,16 @@
 //! A `weir serve` process.
 
+use super::Campaign;
+use super::disk::Disk;
 use super::load::Loads;
 use super::system::System;
 use crate::error::XtaskError;
 use crate::interrupt::apart;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{self, BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -23,6 +26,8 @@ pub(super) const PATIENCE: Span = Span::from_secs(60);
 /// A running server; killed if it is dropped.
 pub(super) struct Served {
     folder: PathBuf,
+    /// The disk of its data folder, if it loses power with it.
+    disk: Option<Arc<Disk>>,
     child: Child,
     said: Option<JoinHandle<String>>,
 }
@@ -36,27 +41,21 @@ impl Drop for Served {
 
 impl Served {
     /// Serves the layout in a folder, and waits until clients can connect.
-    pub(super) fn start(weir: &Path, folder: &Path) -> Result<Self, XtaskError> {
-        Self::start_with(
-            weir,
-            folder,
-            &["serve", "layout.toml", "--nbd", "unix:nbd", "--data", "data"],
-        )
+    pub(super) fn start(campaign: &Campaign<'_>) -> Result<Self, XtaskError> {
+        let args = ["serve", "layout.toml", "--nbd", "unix:nbd", "--data", "data"];
+        Self::start_with(campaign, &args)
     }
 
-    /// Starts the program with these arguments in a folder, and waits until it is ready.
-    pub(super) fn start_with(
-        weir: &Path,
-        folder: &Path,
-        args: &[&str],
-    ) -> Result<Self, XtaskError> {
-        let mut command = apart(weir);
+    /// Starts the program with these arguments in the campaign's folder, and waits until it is ready.
+    pub(super) fn start_with(campaign: &Campaign<'_>, args: &[&str]) -> Result<Self, XtaskError> {
+        let mut command = apart(campaign.weir);
         command.args(args).args(["--control", "control"]);
-        command.current_dir(folder).stdin(Stdio::null()).stdout(Stdio::null());
+        command.current_dir(campaign.folder).stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.stderr(Stdio::piped()).spawn();
-        let mut child = child.map_err(XtaskError::file("starting", weir))?;
+        let mut child = child.map_err(XtaskError::file("starting", campaign.weir))?;
         let stderr = child.stderr.take();
-        let mut served = Self { folder: folder.to_owned(), child, said: None };
+        let (folder, disk) = (campaign.folder.to_owned(), campaign.disk.cloned());
+        let mut served = Self { folder, disk, child, said: None };
         let lines = BufReader::new(stderr.ok_or_else(|| lost("it has no stderr"))?);
         let (sender, ready) = channel();
         // It must not wait for someone to read its messages.
@@ -130,18 +129,28 @@ impl Served {
         crashed.map(drop).map_err(|error| lost(&error.to_string()))
     }
 
-    /// Kills it, as a loss of the process does.
+    /// Kills it, as a loss of the process does. If its data folder is a disk that loses power, it does.
     pub(super) fn kill(&mut self) -> Result<(), XtaskError> {
+        if let Some(disk) = &self.disk {
+            // It must not see the errors of a disk without power.
+            self.signal(Signal::STOP)?;
+            disk.lose_power()?;
+        }
         self.child.kill().map_err(system("killing the server"))?;
-        self.child.wait().map(drop).map_err(system("waiting for the server"))
+        self.child.wait().map_err(system("waiting for the server"))?;
+        self.disk.as_ref().map_or(Ok(()), |disk| disk.recover())
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), XtaskError> {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or_else(|| lost("the server has no number"))?;
+        kill_process(pid, signal)
+            .map_err(|error| system("sending a signal to the server")(error.into()))
     }
 
     /// Stops it in order.
     pub(super) fn stop(mut self) -> Result<(), XtaskError> {
-        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| lost("the server has no number"))?;
-        kill_process(pid, Signal::TERM)
-            .map_err(|error| system("stopping the server")(error.into()))?;
+        self.signal(Signal::TERM)?;
         let clock = Clock::start();
         loop {
             if let Some(status) = self.child.try_wait().map_err(system("waiting for the server"))? {

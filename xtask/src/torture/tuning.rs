@@ -46,7 +46,7 @@ pub(super) fn live(
             break;
         }
         let end = End::random(rng);
-        let mut served = Served::start(campaign.weir, campaign.folder)?;
+        let mut served = Served::start(campaign)?;
         // Those without clients may be deleted.
         for (at, volume) in tuner.volumes.iter_mut().enumerate() {
             volume.has_client = volume.exists && (at < of_layout || rng.chance(60));
@@ -58,7 +58,7 @@ pub(super) fn live(
         known = loads.end(served, end, tally)?;
         tally.changes += std::mem::take(&mut tuner.changes);
         tuner.keep(known);
-        let served = Served::start(campaign.weir, campaign.folder)?;
+        let served = Served::start(campaign)?;
         tally.promises += tuner.settle()?;
         let volumes = tuner.volumes.iter_mut();
         volumes.for_each(|volume| volume.has_client = volume.exists);

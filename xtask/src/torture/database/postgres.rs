@@ -1,8 +1,8 @@
 //! A server of PostgreSQL, with its data folder in a mount.
 
+use super::super::child::{self, must};
 use super::super::server::{PATIENCE, wait_until};
-use super::child::{self, must};
-use super::session::Session;
+use super::super::session::Session;
 use crate::error::XtaskError;
 use crate::interrupt::apart;
 use rustix::process::{Pid, Signal, geteuid, kill_process};

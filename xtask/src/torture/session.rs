@@ -1,7 +1,7 @@
-//! A client of a database: a program that takes a line of SQL, and answers when it is committed.
+//! A program that takes lines and answers each, like a client of a database when a line of SQL is committed.
 
-use super::super::server::PATIENCE;
 use super::child;
+use super::server::PATIENCE;
 use crate::interrupt::apart;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use weir_units::Span;
 
 /// Marks the end of an answer.
-const DONE: &str = "-- done";
+pub(super) const DONE: &str = "-- done";
 
 /// The time to close a database.
 const CLOSING: Span = Span::from_secs(20);
@@ -33,7 +33,8 @@ for line in sys.stdin:
     print(done, flush=True)
 ";
 
-/// A running client. If it is dropped, it closes its database, and is killed if that takes too long.
+/// A running program. If it is dropped, its input ends, so that it closes its database; it is killed if that
+/// takes too long.
 pub(super) struct Session {
     child: Child,
     input: Option<ChildStdin>,
@@ -75,7 +76,8 @@ impl Session {
         Self::start(psql, "\\echo -- done\n")
     }
 
-    fn start(mut command: Command, echo: &'static str) -> Result<Self, String> {
+    /// Starts a program that takes lines, and answers each with [`DONE`].
+    pub(super) fn start(mut command: Command, echo: &'static str) -> Result<Self, String> {
         // A folder in the mount would keep it busy.
         command.current_dir("/").stdin(Stdio::piped()).stdout(Stdio::piped());
         let child = command.stderr(Stdio::piped()).spawn();

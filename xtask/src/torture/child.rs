@@ -1,6 +1,6 @@
-//! Programs that use the mount. They hang if Weir hangs, so each wait for them has a time limit.
+//! Programs beside Weir. They can hang if Weir hangs, so each wait for them has a time limit.
 
-use super::super::server::wait_within;
+use super::server::wait_within;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
