@@ -143,7 +143,16 @@ impl Host {
                 checksums: new.checksums,
                 ..VolumeKeys::default()
             };
-            let volume = volume::resolve(&new.name, &keys, edition).map_err(|fault| fault.kind)?;
+            let resolved = volume::resolve(&new.name, &keys, edition).map_err(|fault| fault.kind);
+            let volume = match resolved {
+                Err(Kind::NoEdition { .. }) => {
+                    return wrong(
+                        "the layout names no edition in which to look up its limits; give it IOPS or \
+                         throughput of its own, or make it unlimited",
+                    );
+                }
+                other => other?,
+            };
             self.check_cache(&volume)?;
             pool::check_alone(&volume)?;
             return Ok(Coming { volume, file: None });

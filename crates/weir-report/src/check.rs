@@ -154,7 +154,11 @@ impl Report for CheckReport {
             volumes.row(cells![
                 own.name.clone(),
                 own.size_bytes.map_or_else(Cell::none, bytes),
-                if own.checksums { "yes" } else { "no" },
+                match (own.checksums, own.size_bytes) {
+                    (true, _) => "yes",
+                    (false, Some(_)) => "no",
+                    (false, None) => "-",
+                },
                 bytes(own.verified_bytes),
                 bytes(own.unknown_bytes),
                 bytes(own.unverified_bytes),

@@ -710,16 +710,14 @@ impl StatusReport {
 
     fn damage_table(&self) -> Table {
         let heads = [
-            "damaged|volume",
+            "with checksums|volume",
             ">failed requests|failed_requests",
-            ">blocks|damaged_blocks",
+            ">damaged blocks|damaged_blocks",
             "offsets",
         ];
         let mut table = Table::new("", &heads).named("damage");
         for (name, v) in volumes(&self.now) {
-            let Some(damage) = v.damage.as_ref().filter(|damage| damage.failed_requests > 0) else {
-                continue;
-            };
+            let Some(damage) = &v.damage else { continue };
             let shown: Vec<String> = damage.blocks.iter().take(8).map(u64::to_string).collect();
             let more = if damage.blocks.len() > 8 { " ..." } else { "" };
             table.row(cells![
@@ -853,16 +851,19 @@ mod tests {
     }
 
     #[test]
-    fn damaged_blocks_are_named_where_a_request_met_one() {
+    fn volumes_with_checksums_are_listed_with_the_damage_that_requests_met() {
         let mut now = reading(1_000_000_000, 100);
         let text =
             |now: &Status| StatusReport::between(&reading(0, 0), now.clone()).render(Format::Text);
+        assert!(!text(&now).contains("checksums"));
         now.hosts[0].volumes[0].damage = Some(DamageStatus::default());
-        assert!(!text(&now).contains("damaged"));
+        let expect = " with checksums  failed requests  damaged blocks  offsets\n \
+                      data                          0               0\n";
+        assert!(text(&now).contains(expect), "{}", text(&now));
         let blocks = (2..12).map(|block| block * 4096).collect();
         now.hosts[0].volumes[0].damage = Some(DamageStatus { failed_requests: 1234, blocks });
-        let expect = " damaged  failed requests  blocks  offsets\n \
-                      data               1,234      10  8192 12288 16384 20480 24576 28672 32768 36864 ...\n";
+        let expect = " with checksums  failed requests  damaged blocks  offsets\n \
+                      data                      1,234              10  8192 12288 16384 20480 24576 28672 32768 36864 ...\n";
         assert!(text(&now).contains(expect), "{}", text(&now));
     }
 

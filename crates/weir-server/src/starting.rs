@@ -27,8 +27,8 @@ use weir_layout::hot_plug::{Coming, NewVolume};
 use weir_layout::{Backend, Export, Host, Layout};
 use weir_report::status::Refused;
 use weir_store::{
-    AttributeWithSize, DataDir, ExtentKind, ListedVolume, MemoryStore, Meta, NewVolume as NewStored, Store,
-    StoreError, Volume as StoredVolume,
+    AttributeWithSize, DataDir, ExtentKind, ListedVolume, MemoryStore, Meta,
+    NewVolume as NewStored, Store, StoreError, Volume as StoredVolume,
 };
 use weir_units::Bytes;
 use weir_wall::Clock;

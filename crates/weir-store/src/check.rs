@@ -16,7 +16,7 @@ use crate::lock::DirLock;
 use crate::paged::folders;
 use crate::pieces::{index, pieces};
 use crate::store::{ExtentKind, Store};
-use crate::sums::{BLOCK, FileSums};
+use crate::sums::{BLOCK, FileSums, missing};
 use crate::volume::{self, DATA};
 use crate::{DamagedRange, ErrorKind, Result, StoreError, disk, name};
 use std::path::{Path, PathBuf};
@@ -76,6 +76,9 @@ impl FolderCheck {
     /// Locks the data directory at `path`, which must be one. `holder` names the caller to other processes.
     pub fn open(path: impl Into<PathBuf>, holder: &str) -> Result<Self> {
         let path = path.into();
+        if !path.is_dir() {
+            return Err(StoreError::NoFolder { dir: path });
+        }
         match check_format(&path) {
             Ok(true) => {}
             Ok(false) | Err(StoreError::Foreign { .. }) => {
@@ -119,7 +122,11 @@ impl FolderCheck {
         match done {
             Ok(is_there) => Ok(is_there.then_some(checked)),
             Err(error) if error.kind() == ErrorKind::Damaged => {
-                report(Damage { path: dir, bytes: None, what: error.to_string() });
+                let what = match error.hint() {
+                    Some(hint) => format!("{error}; {hint}"),
+                    None => error.to_string(),
+                };
+                report(Damage { path: dir, bytes: None, what });
                 Ok(Some(checked))
             }
             Err(error) => Err(error),
@@ -152,7 +159,10 @@ fn check_volume(
     let store = FileStore::open_segmented(&data, meta.size, meta.segment)?;
     let mut told = |found| tell(found, &data, meta.segment, true, report);
     if meta.checksums {
-        let scrub = FileSums::look_in(dir, name, store)?.scrub(&mut told)?;
+        let scrub = FileSums::look_in(dir, name, store)?.scrub(|mut found| {
+            found.reason = found.reason.or_else(|| missing(dir, found.offset));
+            told(found);
+        })?;
         (checked.verified, checked.unknown) = (scrub.verified, scrub.unknown);
     } else {
         checked.unverified = read_all(&store, &mut told)?;
@@ -170,7 +180,7 @@ fn tell(
 ) {
     for piece in pieces(found.offset, found.len, segment.get()) {
         let volume_offset = is_volume.then_some(found.offset + piece.at);
-        let what = found.unreadable.clone();
+        let what = found.reason.clone();
         report(Damage {
             path: data.join(segment_name(piece.unit)),
             bytes: Some(DamagedBytes { offset: piece.start, volume_offset, len: piece.len }),
@@ -206,8 +216,8 @@ fn read_blocks(store: &FileStore, (offset, len): (u64, u64), report: &mut dyn Fn
     for piece in pieces(offset, len, BLOCK) {
         let (offset, len) = (offset + piece.at, piece.len);
         if let Err(error) = store.read_at(offset, &mut buffer[..index(len)]) {
-            let unreadable = Some(crate::sums::told(&error));
-            report(DamagedRange { offset, len, unreadable });
+            let reason = Some(crate::sums::told(&error));
+            report(DamagedRange { offset, len, reason });
         }
     }
 }

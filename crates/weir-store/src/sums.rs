@@ -41,7 +41,7 @@ mod regions;
 mod scrub;
 
 pub use block::BLOCK;
-pub(crate) use files::{FileSums, Shares, remove};
+pub(crate) use files::{FileSums, Shares, missing, remove};
 pub(crate) use scrub::told;
 pub use scrub::{DamagedRange, Scrub};
 

@@ -126,7 +126,41 @@ fn a_folder_in_use_and_one_that_is_none_are_refused() {
     let error = FolderCheck::open(dir.path(), "check").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Locked);
     drop(volume);
-    fs::remove_dir_all(dir.path().join("volumes/db/sums")).unwrap();
-    let (_, damage) = check(dir.path());
-    assert!(damage[0].what.contains("volumes/db/sums is missing"), "{damage:?}");
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = FolderCheck::open(&file, "check").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoFolder);
+}
+
+#[test]
+fn missing_checksums_are_named_with_the_way_out() {
+    let made = |part: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        open(dir.path(), Some(true)).write_at(0, &[7; 8192]).unwrap();
+        let path = dir.path().join("volumes/db").join(part);
+        if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }.unwrap();
+        let (_, damage) = check(dir.path());
+        let [found] = &damage[..] else { panic!("{damage:?}") };
+        found.what.replace(&dir.path().display().to_string(), "DIR")
+    };
+    let anew = "serve the volume once with checksums = false and then with true: its checksums are computed \
+                anew, from bytes that are not verified";
+    assert_eq!(
+        made("open/00000"),
+        format!(
+            "DIR/volumes/db/open/00000: the list of a volume's regions with unknown checksums is missing or \
+             damaged; {anew}"
+        )
+    );
+    assert_eq!(
+        made("sums/00000"),
+        format!(
+            "DIR/volumes/db/sums/00000, which has their checksums, is missing; restore it from a copy, or {anew}"
+        )
+    );
+    assert_eq!(
+        made("sums"),
+        "DIR/volumes/db/sums is missing; it contained checksums of the volume; restore the folder from a copy, \
+         or serve the volume once with checksums = false: its bytes are then served without verification"
+    );
 }

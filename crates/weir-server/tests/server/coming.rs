@@ -7,7 +7,7 @@ use weir_layout::Role;
 use weir_layout::hot_plug::NewVolume;
 use weir_server::Server;
 use weir_server::control::Request;
-use weir_units::Bytes;
+use weir_units::{Bytes, Iops};
 
 fn new(name: &str, mib: u64) -> NewVolume {
     NewVolume { name: name.to_owned(), size: Some(Bytes::mib(mib)), ..NewVolume::default() }
@@ -30,6 +30,29 @@ fn names(server: &Server) -> Vec<String> {
 
 const PREMIUM: &str = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\n\
     name = \"v\"\ntier = \"P10\"\n";
+
+#[test]
+fn a_host_without_an_edition_takes_volumes_with_limits_of_their_own() {
+    let place = Place::new();
+    let layout = "host = { unlimited = true }\n[[volume]]\nname = \"v\"\nsize = \"1 MiB\"\nunlimited = true\n";
+    let server = place.serve_kept(layout);
+    let error = create(&server, new("more", 1)).expect_err("no limits");
+    assert_eq!(
+        error,
+        "volume \"more\": the layout names no edition in which to look up its limits; give it IOPS or \
+         throughput of its own, or make it unlimited"
+    );
+    create(&server, NewVolume { unlimited: true, ..new("free", 1) }).expect("a volume");
+    create(&server, NewVolume { iops: Iops::new(70), ..new("own", 1) }).expect("a volume");
+    server.stop().expect("a clean end");
+    let server = place.serve_kept(layout);
+    let limits = |server: &Server| -> Vec<Option<u64>> {
+        server.status().hosts[0].volumes.iter().map(|own| own.limit_iops).collect()
+    };
+    assert_eq!(names(&server), ["v", "free", "own"]);
+    assert_eq!(limits(&server), [None, None, Some(70)]);
+    server.stop().expect("a clean end");
+}
 
 #[test]
 fn a_volume_that_is_made_has_its_tier_and_is_there_after_a_restart() {

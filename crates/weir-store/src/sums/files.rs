@@ -1,11 +1,11 @@
 //! The checksums of a volume in files, and how they come and go.
 
 use super::Summed;
-use super::block::sums_len;
+use super::block::{BLOCK, SUM, sums_len};
 use super::cache::{Cached, Room};
 use super::log::{self, Log, Regions};
 use super::regions::Pace;
-use crate::file::FileStore;
+use crate::file::{FileStore, segment_name};
 use crate::{Result, StoreError, disk};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -89,7 +89,15 @@ impl FileSums {
     fn with_room(dir: &Path, name: &str, data: FileStore, room: &Arc<Room>) -> Result<Self> {
         let size = Bytes::new(sums_len(crate::Store::size(&data).get()));
         let sums = FileStore::open_segmented(folder(dir, SUMS)?, size, SEGMENT)?;
-        Self::open(name, data, Cached::new(sums, room), open_list(dir)?, Pace::DEFAULT)
+        let opened =
+            Self::open(name, data, Cached::new(sums, room), open_list(dir)?, Pace::DEFAULT);
+        opened.map_err(|error| match error {
+            StoreError::Damaged { what, hint } => {
+                let file = dir.join(OPEN).join(segment_name(0));
+                StoreError::Damaged { what: format!("{}: {what}", file.display()), hint }
+            }
+            other => other,
+        })
     }
 
     /// Computes checksums that are unknown, until about `budget` bytes are read, and seals all regions after the
@@ -114,6 +122,15 @@ impl FileSums {
         }
         Ok(is_left)
     }
+}
+
+/// Returns the reason why no block at `offset` in the volume has its checksum, if their file is missing.
+pub(crate) fn missing(dir: &Path, offset: u64) -> Option<String> {
+    let file = dir.join(SUMS).join(segment_name(offset / BLOCK * SUM / SEGMENT.get()));
+    let reason = "which has their checksums, is missing; restore it from a copy, or serve the volume once with \
+                  checksums = false and then with true: its checksums are computed anew, from bytes that are \
+                  not verified";
+    (!file.exists()).then(|| format!("{}, {reason}", file.display()))
 }
 
 fn open_list(dir: &Path) -> Result<FileStore> {

@@ -23,8 +23,8 @@ pub struct DamagedRange {
     pub offset: u64,
     /// The length in bytes.
     pub len: u64,
-    /// The error of the medium, if it could not read them.
-    pub unreadable: Option<String>,
+    /// The reason, unless they are not those of their checksums.
+    pub reason: Option<String>,
 }
 
 impl<S: Store> Summed<S> {
@@ -80,12 +80,12 @@ impl<S: Store> Summed<S> {
                 let len = (part.offset + part.len - offset).min(BLOCK);
                 let block = Part { offset, len, is_whole: len == BLOCK };
                 let found = self.read_part(block, &mut buffer[..index(len)], Wait::Yes);
-                let unreadable = match found {
+                let reason = match found {
                     Ok(Some(Verdict::Sound)) => continue,
                     Ok(_) => None,
                     Err(error) => Some(told(&error)),
                 };
-                report(DamagedRange { offset, len, unreadable });
+                report(DamagedRange { offset, len, reason });
             }
         }
         Ok(())
@@ -106,10 +106,7 @@ struct Joined(Option<DamagedRange>);
 impl Joined {
     fn add(&mut self, found: DamagedRange, report: &mut dyn FnMut(DamagedRange)) {
         match &mut self.0 {
-            Some(last)
-                if last.offset + last.len == found.offset
-                    && last.unreadable == found.unreadable =>
-            {
+            Some(last) if last.offset + last.len == found.offset && last.reason == found.reason => {
                 last.len += found.len;
             }
             // Two extents can begin and end in one block.

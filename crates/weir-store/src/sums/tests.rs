@@ -161,7 +161,7 @@ fn a_scrub_goes_on_behind_checksums_that_cannot_be_read() {
     let store = Media(data, sums.into_medium(), list).open().unwrap();
     store.sums.medium().fail_reads(sums_len(STRETCH)..sums_len(2 * STRETCH));
     let mut found = Vec::new();
-    store.scrub(|range| found.push((range.offset, range.len, range.unreadable.is_some()))).unwrap();
+    store.scrub(|range| found.push((range.offset, range.len, range.reason.is_some()))).unwrap();
     assert_eq!(found, [(STRETCH, STRETCH, true), (2 * STRETCH, BLOCK, false)]);
 }
 

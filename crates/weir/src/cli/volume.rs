@@ -3,7 +3,7 @@
 use super::{ControlArgs, OutputArgs, cache_modes, some_bytes};
 use clap::{Args, Subcommand, ValueEnum};
 use weir_layout::Role;
-use weir_units::{Bytes, CacheMode, Share};
+use weir_units::{Bytes, BytesPerSec, CacheMode, Iops, Share};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum VolumeCommand {
@@ -101,6 +101,16 @@ pub(crate) struct CreateArgs {
     /// Tier set or family, for editions that have several.
     #[arg(long, value_name = "FAMILY")]
     pub(crate) family: Option<String>,
+    /// Operations per second: the provisioned ones of a family that has them, otherwise the limit of a disk
+    /// without a tier.
+    #[arg(long, value_name = "IOPS")]
+    pub(crate) iops: Option<Iops>,
+    /// Throughput, for example 200MB/s, likewise.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) throughput: Option<BytesPerSec>,
+    /// No limits and no latency.
+    #[arg(long, conflicts_with_all = ["tier", "family", "iops", "throughput"])]
+    pub(crate) unlimited: bool,
     /// Host cache mode.
     #[arg(long, value_name = "MODE", value_parser = cache_modes())]
     pub(crate) cache: Option<CacheMode>,

@@ -83,6 +83,9 @@ fn create(args: &CreateArgs) -> Result<(), CliError> {
         cache: args.cache.unwrap_or_default(),
         role: args.role.map(Role::from),
         database: args.database.clone(),
+        unlimited: args.unlimited,
+        iops: args.iops,
+        throughput: args.throughput,
         checksums: args.checksums,
         ..NewVolume::default()
     };
