@@ -5,7 +5,7 @@ use crate::file::{Lab, RunKeys};
 use weir_catalog::Catalog;
 use weir_oltp::Description;
 use weir_report::tune::TuneReport;
-use weir_tune::{Bench, Goal, Load, TuneOptions, tune};
+use weir_tune::{Bench, Credits, Goal, Load, TuneOptions, tune};
 
 /// A layout, its databases and the goal.
 pub(crate) struct Tuning<'a> {
@@ -33,7 +33,7 @@ impl<'a> Tuning<'a> {
         let databases = databases.iter().map(|(name, text)| Description::parse(name, text));
         let load = Load::Databases(databases.collect::<Result<_, _>>()?, Vec::new());
         let runtime = keys.tune_runtime;
-        let bench = Bench { catalog, load, seed, runtime, bursts: false };
+        let bench = Bench { catalog, load, seed, runtime, credits: Credits::Never };
         Ok(Self { name, text, bench, goal: Goal { targets: vec![target] } })
     }
 

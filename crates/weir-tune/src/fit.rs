@@ -5,7 +5,7 @@ use crate::error::TuneError;
 use crate::goal::Goal;
 use crate::limit::{self, Place};
 use crate::load::Load;
-use crate::measure::{Bench, Effort, Measured, with_promises};
+use crate::measure::{Bench, Credits, Effort, Measured, with_promises};
 use crate::price::Price;
 use crate::search::{Bounds, Outcome, Search, Stop};
 use weir_catalog::Catalog;
@@ -146,7 +146,7 @@ impl Question<'_> {
             load: Load::Needs(needs),
             seed: self.options.seed,
             runtime: None,
-            bursts,
+            credits: if bursts { Credits::Given } else { Credits::Never },
         }
     }
 

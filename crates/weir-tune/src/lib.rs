@@ -31,6 +31,7 @@
 #![forbid(unsafe_code)]
 
 mod candidate;
+mod clients;
 pub mod counters;
 mod downtime;
 mod error;
@@ -50,7 +51,7 @@ pub use error::TuneError;
 pub use fit::{FitOptions, NamedNeed, fit};
 pub use goal::Goal;
 pub use load::Load;
-pub use measure::{Bench, Measured};
+pub use measure::{Bench, Credits, Measured};
 pub use rounds::Rounds;
 pub use system::{System, SystemError};
 pub use tune::{TuneOptions, Tuned, tune, tune_on};

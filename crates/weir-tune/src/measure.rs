@@ -15,7 +15,7 @@ use weir_report::number::float;
 use weir_report::oltp::{DatabaseReport, FileReport};
 use weir_report::run::RunReport;
 use weir_sim::{OltpOptions, OltpSimulation, Options, Simulation, devices};
-use weir_units::{Instant, Span};
+use weir_units::{Instant, Share, Span};
 use weir_workload::place as placed_on;
 
 /// Draws of a medium's latency, for its 99th percentile.
@@ -78,6 +78,29 @@ pub enum Effort {
     Full,
 }
 
+/// The burst credits that a load is simulated with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Credits {
+    /// None at any time: the layout has to carry the load with the limits that last.
+    #[default]
+    Never,
+    /// None at the start. Disks that are asked for less than their limits for a moment save some up, so that a
+    /// few requests in flight reach the limit on average. A running server does the same when its credits were
+    /// emptied.
+    Spent,
+    /// Those that the layout gives.
+    Given,
+}
+
+fn spend(layout: &mut Layout) {
+    for host in &mut layout.hosts {
+        host.spec.credits = Share::NONE;
+        for volume in &mut host.spec.volumes {
+            volume.credits = Share::NONE;
+        }
+    }
+}
+
 /// A load, and how it is simulated.
 #[derive(Debug, Clone)]
 pub struct Bench<'a> {
@@ -89,9 +112,8 @@ pub struct Bench<'a> {
     pub seed: u64,
     /// Simulated time of jobs and databases; their own by default.
     pub runtime: Option<Span>,
-    /// True if volumes and machines burst, from the credits that the layout gives them. By default,
-    /// a layout has to carry the load when credits are spent.
-    pub bursts: bool,
+    /// The burst credits of volumes and machines.
+    pub credits: Credits,
 }
 
 impl Bench<'_> {
@@ -105,8 +127,11 @@ impl Bench<'_> {
         if self.load.is_nothing() {
             return Err(TuneError::NoLoad);
         }
-        if !self.bursts {
-            without_bursts(&mut layout, false);
+        match (self.credits, &self.load) {
+            (Credits::Given, _) => {}
+            // Needs arrive at their rates, so that those that are met save up credits for ever.
+            (Credits::Spent, Load::Jobs(_)) => spend(&mut layout),
+            (Credits::Spent | Credits::Never, _) => without_bursts(&mut layout, false),
         }
         let seed = match effort {
             Effort::Quick | Effort::Prediction => self.seed,
@@ -114,7 +139,11 @@ impl Bench<'_> {
         };
         let mut measured = match &self.load {
             Load::Needs(needs) => {
-                let how = How { seed, bursts: self.bursts, is_quick: effort == Effort::Quick };
+                let how = How {
+                    seed,
+                    bursts: self.credits == Credits::Given,
+                    is_quick: effort == Effort::Quick,
+                };
                 let mut all = Measured::default();
                 for need in needs {
                     all.take(self.need((name, text), &layout, need, how)?);

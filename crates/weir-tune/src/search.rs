@@ -14,7 +14,7 @@ use crate::error::TuneError;
 use crate::goal::{Goal, WAITED};
 use crate::limit::{Place, Setting};
 use crate::load::Load;
-use crate::measure::{Bench, Effort, Measured};
+use crate::measure::{Bench, Credits, Effort, Measured};
 use crate::price::{Price, PriceRank, Pricer};
 use crate::tune::subjects;
 use std::cmp::Reverse;
@@ -264,7 +264,7 @@ impl<'a> Search<'a> {
             let Some(rate) = place.rate(&node.layout) else { continue };
             // Without bursts, a limit has to be at least the rate that it is asked for.
             let asked = match &self.bench.load {
-                Load::Needs(needs) if !self.bench.bursts => {
+                Load::Needs(needs) if self.bench.credits != Credits::Given => {
                     let demands = needs.iter().map(|need| place.demand(&node.layout, need));
                     demands.max().unwrap_or(0)
                 }

@@ -1,5 +1,6 @@
 //! From a layout that misses its goal to the cheapest one that reaches it, step by step.
 
+use crate::clients;
 use crate::counters::decide_within_buckets;
 use crate::downtime::downtime;
 use crate::error::TuneError;
@@ -14,7 +15,7 @@ use crate::system::{Simulated, System, SystemError};
 use weir_diagnose::Change;
 use weir_layout::{File, Layout};
 use weir_plan::verify::Got;
-use weir_report::number::{Amount, Delta, float, percent};
+use weir_report::number::{Amount, Delta, float, percent, time};
 use weir_report::tune::{TuneEnd, TuneMetric, TunePrice, TuneReport, TuneState, TuneStep};
 use weir_units::Money;
 
@@ -102,6 +103,7 @@ pub fn tune_on(
         ..TuneReport::default()
     };
     let start = present.clone();
+    let bench = bench.clone();
     let mut walk = Walk { system, bench, goal, start, present, is_measured: false, report };
     if walk.begin(&predicted)? {
         walk.search(options)?;
@@ -134,7 +136,7 @@ struct Present {
 /// The walk from layout to layout.
 struct Walk<'a> {
     system: &'a mut dyn System,
-    bench: &'a Bench<'a>,
+    bench: Bench<'a>,
     goal: &'a Goal,
     start: Present,
     present: Present,
@@ -166,7 +168,10 @@ impl Walk<'_> {
         self.is_measured = true;
         self.start = self.present.clone();
         self.report.before = self.state();
-        let apart = deviation(predicted, &self.present.measured, false);
+        let mut apart = deviation(predicted, &self.present.measured, false);
+        if !self.system.is_simulated() {
+            apart = self.predict_with_clients(apart)?;
+        }
         if !self.system.is_simulated() && apart > self.system.tolerance() {
             let words = format!(
                 "the simulation of the load differs from the measurement by {} before any change; \
@@ -189,6 +194,28 @@ impl Walk<'_> {
         Ok(true)
     }
 
+    /// Predicts from now on that clients take as long for themselves as the measurement says, if that is closer to
+    /// the measurement than `apart`. Returns the deviation of the prediction.
+    fn predict_with_clients(&mut self, apart: f64) -> Result<f64, TuneError> {
+        let Some(own) = clients::time_of(&self.bench.load, &self.present.measured) else {
+            return Ok(apart);
+        };
+        let load = clients::with_time(&self.bench.load, own);
+        let bench = Bench { load, ..self.bench.clone() };
+        let predicted = bench.measure("layout.toml", &self.present.text, Effort::Prediction)?;
+        let with_clients = deviation(&predicted, &self.present.measured, false);
+        if with_clients > apart {
+            return Ok(apart);
+        }
+        self.report.notes.push(format!(
+            "clients take {} from an answer to their next request, as measured before any change; predictions \
+             include it",
+            time(float(own.nanos()))
+        ));
+        self.bench = bench;
+        Ok(with_clients)
+    }
+
     /// Searches for changes that reach the goal, and applies them.
     fn search(&mut self, options: TuneOptions) -> Result<(), TuneError> {
         let bounds = Bounds {
@@ -202,7 +229,7 @@ impl Walk<'_> {
             let stop = || system.is_interrupted();
             let start = (self.present.text.as_str(), &self.present.measured);
             let limits: (Bounds, Allows<'_>, Stop<'_>) = (bounds, &allows, &stop);
-            let mut search = Search::from(self.bench, self.goal, limits, start)?;
+            let mut search = Search::from(&self.bench, self.goal, limits, start)?;
             let outcome = search.run()?;
             self.report.simulated = search.simulations;
             (outcome, search.visits)
@@ -393,13 +420,13 @@ impl Walk<'_> {
         let before = std::mem::take(&mut self.present.measured);
         self.present = Present { text, layout, measured: before, price };
         self.is_measured = false;
-        let load = &self.bench.load;
+        let predicted_metrics = metrics(self.goal, &self.bench.load, &predicted);
         self.report.steps.push(TuneStep {
             change: change.words(),
             because,
             downtime,
             cost,
-            predicted: metrics(self.goal, load, &predicted),
+            predicted: predicted_metrics,
             measured: Vec::new(),
             deviation: None,
             state: TuneState { month: self.month(), ..TuneState::default() },
@@ -413,7 +440,7 @@ impl Walk<'_> {
         let deviation = deviation(&predicted, &self.present.measured, self.system.is_simulated());
         let state = self.state();
         if let Some(step) = self.report.steps.last_mut() {
-            step.measured = metrics(self.goal, load, &self.present.measured);
+            step.measured = metrics(self.goal, &self.bench.load, &self.present.measured);
             (step.deviation, step.state) = (Some(deviation), state);
         }
         if deviation <= self.system.tolerance() {

@@ -13,7 +13,7 @@ use weir_report::tune::{TuneEnd, TuneReport};
 use weir_tune::measure::Effort;
 use weir_tune::price::Price;
 use weir_tune::tune::{ALIKE, MOST_STEPS};
-use weir_tune::{Bench, Goal, Load, TuneOptions, tune};
+use weir_tune::{Bench, Credits, Goal, Load, TuneOptions, tune};
 use weir_units::{Bytes, Money};
 
 /// Systems of each kind without `WEIR_TUNE_SYSTEMS`.
@@ -233,7 +233,7 @@ fn check(kind: &str, system: impl Fn(&mut Rng) -> System) {
     for seed in 0..systems {
         let system = system(&mut Rng::new(&[seed]));
         let load = Load::Needs(vec![system.need.clone()]);
-        let bench = Bench { catalog: &catalog, load, seed, runtime: None, bursts: false };
+        let bench = Bench { catalog: &catalog, load, seed, runtime: None, credits: Credits::Never };
         let options = TuneOptions::default();
         let tuned = tune("layout.toml", &system.text, &bench, &Goal::default(), options);
         counts.add(&tuned.expect("a record").report, &system, &bench);

@@ -14,7 +14,7 @@ use crate::output;
 use std::fs;
 use weir_catalog::Catalog;
 use weir_report::tune::TuneEnd;
-use weir_tune::{Bench, Goal, Load, TuneOptions, Tuned, tune, tune_on};
+use weir_tune::{Bench, Credits, Goal, Load, TuneOptions, Tuned, tune, tune_on};
 
 pub(crate) fn run(args: &TuneArgs, catalog: &Catalog) -> Result<u8, CliError> {
     check(args)?;
@@ -43,7 +43,12 @@ fn walk(args: &TuneArgs, catalog: &Catalog) -> Result<(Tuned, Option<u8>), CliEr
     let name = args.layout.display().to_string();
     let (load, text, mut notes, bursts) = load(args, catalog)?;
     let bursts = args.bursts || bursts;
-    let bench = Bench { catalog, load, seed: args.seed, runtime: args.runtime, bursts };
+    let credits = match (bursts, &args.control) {
+        (true, _) => Credits::Given,
+        (false, Some(_)) => Credits::Spent,
+        (false, None) => Credits::Never,
+    };
+    let bench = Bench { catalog, load, seed: args.seed, runtime: args.runtime, credits };
     let goal = Goal { targets: args.goal.clone() };
     let simulations = usize::try_from(args.simulations).ok();
     let options = TuneOptions { budget: args.budget, simulations, keeps: args.keep };

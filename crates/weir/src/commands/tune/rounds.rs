@@ -33,7 +33,7 @@ use weir_plan::Need;
 use weir_report::tune::TuneEnd;
 use weir_tune::rounds::Observed;
 use weir_tune::system::Simulated;
-use weir_tune::{Bench, Goal, Load, Rounds, TuneOptions, Tuned, tune_on};
+use weir_tune::{Bench, Credits, Goal, Load, Rounds, TuneOptions, Tuned, tune_on};
 
 /// The interval at which a wait looks for signals and for the observation.
 const TICK: Duration = Duration::from_millis(100);
@@ -152,12 +152,13 @@ impl<'a> RealSystem<'a> {
         let args = self.args;
         let name = args.layout.display().to_string();
         let needed = needed_on((&args.layout, text), needs, None, self.catalog)?;
+        let bursts = args.bursts || needed.bursts;
         let bench = Bench {
             catalog: self.catalog,
             load: Load::Needs(vec![needed.need.clone()]),
             seed: args.seed,
             runtime: None,
-            bursts: args.bursts || needed.bursts,
+            credits: if bursts { Credits::Given } else { Credits::Never },
         };
         let simulations = usize::try_from(args.simulations).ok();
         let options = TuneOptions { budget: args.budget, simulations, keeps: true };

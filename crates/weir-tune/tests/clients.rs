@@ -1,0 +1,99 @@
+//! Clients that wait for each answer and take time of their own.
+
+use weir_catalog::Catalog;
+use weir_diagnose::Change;
+use weir_layout::Layout;
+use weir_report::tune::TuneEnd;
+use weir_tune::measure::Effort;
+use weir_tune::{
+    Bench, Credits, Goal, Load, Measured, System, SystemError, TuneOptions, Tuned, tune_on,
+};
+use weir_workload::{Isolated, fio};
+
+const LAYOUT: &str =
+    "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"data\"\ntier = \"P20\"\n";
+
+/// A running system: what its clients do on it is a simulation of other jobs.
+struct Running<'a> {
+    clients: Bench<'a>,
+    layouts: usize,
+}
+
+impl System for Running<'_> {
+    fn is_simulated(&self) -> bool {
+        false
+    }
+
+    fn tolerance(&self) -> f64 {
+        0.05
+    }
+
+    fn can_apply(&self, change: &Change, _layout: &Layout) -> bool {
+        matches!(change, Change::Tier { .. })
+    }
+
+    fn measure(
+        &mut self,
+        text: &str,
+        _layout: &Layout,
+        _predicted: &Measured,
+    ) -> Result<Measured, SystemError> {
+        self.layouts += 1;
+        Ok(self.clients.measure("layout.toml", text, Effort::Full)?)
+    }
+
+    fn apply(&mut self, _change: &Change, _before: &Layout) -> Result<(), SystemError> {
+        Ok(())
+    }
+
+    fn undo(&mut self) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
+
+    fn undo_commands(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+fn bench<'a>(catalog: &'a Catalog, options: &str) -> Bench<'a> {
+    let text = format!(
+        "[data]\nfilename=/dev/data\nrw=randread\nbs=8k\ndirect=1\nioengine=psync\nruntime=20\ntime_based\n{options}"
+    );
+    let file = fio::parse("job.fio", &text, &Isolated).expect("a job");
+    Bench { catalog, load: Load::Jobs(file), seed: 1, runtime: None, credits: Credits::Spent }
+}
+
+/// Tunes a system whose clients are those of `clients`, described by `described`.
+fn tuned(described: &str, clients: &str, goal: &str) -> Tuned {
+    let catalog = Catalog::builtin();
+    let bench = bench(&catalog, described);
+    let mut system = Running { clients: self::bench(&catalog, clients), layouts: 0 };
+    let goal = Goal { targets: vec![goal.parse().expect("a target")] };
+    tune_on(&mut system, ("layout.toml", LAYOUT), &bench, &goal, TuneOptions::default())
+        .expect("a walk")
+}
+
+#[test]
+fn the_time_of_clients_that_wait_for_each_answer_is_a_part_of_the_predictions() {
+    let tuned = tuned("numjobs=6\n", "numjobs=6\nthinktime=400us\n", "iops=2400");
+    let report = &tuned.report;
+    assert_eq!(report.end, TuneEnd::Reached, "{} {:?}", report.verdict, report.notes);
+    let note = "clients take 400 us from an answer to their next request";
+    assert!(report.notes.iter().any(|own| own.starts_with(note)), "{:?}", report.notes);
+    let [step] = &report.steps[..] else { panic!("{:?}", report.steps) };
+    assert!(step.deviation.is_some_and(|off| off < 0.02), "{step:?}");
+}
+
+#[test]
+fn clients_that_do_less_than_is_described_are_not_explained_by_their_own_time() {
+    // Half of the clients, clients with much time, and clients that do not wait for each answer.
+    for (described, clients) in [
+        ("numjobs=6\n", "numjobs=3\n"),
+        ("numjobs=6\n", "numjobs=6\nthinktime=2ms\n"),
+        ("ioengine=libaio\niodepth=6\n", "ioengine=libaio\niodepth=4\n"),
+    ] {
+        let tuned = tuned(described, clients, "iops=4000");
+        assert_eq!(tuned.report.end, TuneEnd::Unpredicted, "{clients}: {}", tuned.report.verdict);
+        assert!(tuned.report.steps.is_empty());
+    }
+}
