@@ -9,7 +9,7 @@
 //! | `results` | the results, compared with the list |
 //! | `pjdfstest`, `xfstests`, `fsx`, `stress` | suites of file systems |
 //! | `file_systems` | file systems of the kernel on a volume |
-//! | `postgres`, `mariadb` | the tests of databases |
+//! | `postgres`, `mariadb`, `sqllogictest` | the tests of databases |
 //! | `nbd`, `libnbd` | the test client of a server, and the tests of a client library |
 //! | `iotests` | the tests of QEMU's client of NBD |
 //! | `azurite` | the tests of Azurite |
@@ -28,6 +28,7 @@ mod pjdfstest;
 mod postgres;
 mod results;
 pub(crate) mod running;
+mod sqllogictest;
 mod stress;
 mod tap;
 mod watchdog;
@@ -36,6 +37,8 @@ mod xfstests;
 use crate::error::XtaskError;
 use results::Results;
 pub use results::Tally;
+use std::ffi::OsStr;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -60,6 +63,9 @@ pub enum Suite {
     /// The tests of the storage engines of MariaDB, on `weir mount`: the packages mariadb-server and
     /// mariadb-test. Needs root, the user mysql, and no checkout.
     Mariadb,
+    /// The logic tests that SQLite shares with other databases, on `weir mount`:
+    /// github.com/gregrahn/sqllogictest. Needs root, a C compiler, and the headers of SQLite.
+    Sqllogictest,
     /// The test client of nbd-server, on `weir serve`: github.com/NetworkBlockDevice/nbd.
     Nbd,
     /// The tests of a client library that are about servers, on `weir serve`: gitlab.com/nbdkit/libnbd. Needs
@@ -111,6 +117,7 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
         Suite::StressNg => stress::run(weir, &mut results),
         Suite::Postgres => postgres::run(checkout()?, weir, &mut results),
         Suite::Mariadb => mariadb::run(weir, &mut results),
+        Suite::Sqllogictest => sqllogictest::run(checkout()?, weir, &mut results),
         Suite::Nbd => nbd::run(checkout()?, weir, &mut results),
         Suite::Libnbd => libnbd::run(checkout()?, weir, &mut results),
         Suite::QemuIotests => iotests::run(checkout()?, weir, &mut results),
@@ -128,6 +135,7 @@ const fn name_of(suite: Suite) -> &'static str {
         Suite::StressNg => "stress-ng",
         Suite::Postgres => "postgres",
         Suite::Mariadb => "mariadb",
+        Suite::Sqllogictest => "sqllogictest",
         Suite::Nbd => "nbd",
         Suite::Libnbd => "libnbd",
         Suite::QemuIotests => "qemu-iotests",
@@ -156,6 +164,33 @@ fn build(folder: &Path, program: &str, args: &[&str]) -> Result<(), XtaskError> 
     Err(XtaskError::Suite(format!("{program} failed in {}: {last}", folder.display())))
 }
 
+/// Applies a patch in `xtask/suites` to a checkout, unless that has been done.
+fn patch(checkout: &Path, name: &str) -> Result<(), XtaskError> {
+    let patch = crate::root().join("xtask/suites").join(name).display().to_string();
+    match succeeds(checkout, "git", &["apply", "--reverse", "--check", &patch])? {
+        true => Ok(()),
+        false => build(checkout, "git", &["apply", &patch]),
+    }
+}
+
+/// Returns the files with this extension in a folder and its subfolders, sorted.
+fn scripts(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, XtaskError> {
+    let mut scripts = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).map_err(XtaskError::file("reading", &folder))? {
+            let path = entry.map_err(XtaskError::file("reading", &folder))?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension() == Some(OsStr::new(extension)) {
+                scripts.push(path);
+            }
+        }
+    }
+    scripts.sort();
+    Ok(scripts)
+}
+
 fn absolute(path: &Path) -> Result<PathBuf, XtaskError> {
     path.canonicalize().map_err(XtaskError::file("finding", path))
 }
@@ -181,6 +216,7 @@ mod tests {
                 Suite::Mariadb => {
                     key.split_once('.').is_some_and(|(suite, _)| mariadb::SUITES.contains(&suite))
                 }
+                Suite::Sqllogictest => key.ends_with(".test"),
                 Suite::Nbd => nbd::CHECKS.iter().any(|own| own.name == key),
                 Suite::Libnbd => libnbd::CHECKS.iter().any(|own| own.name == key),
                 Suite::Azurite => {

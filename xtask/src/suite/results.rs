@@ -57,6 +57,11 @@ impl<'a> Results<'a> {
         move |name| only.is_none_or(|part| name.contains(part))
     }
 
+    /// Returns whether only some checks are to be run.
+    pub(super) const fn has_filter(&self) -> bool {
+        self.only.is_some()
+    }
+
     /// Counts a result, and prints it if it is unexpected.
     pub(super) fn take(&mut self, key: &str, outcome: &Outcome) -> Result<(), XtaskError> {
         self.unseen.remove(key);
