@@ -8,7 +8,9 @@
 //! |---|---|
 //! | `results` | the results, compared with the list |
 //! | `pjdfstest`, `xfstests`, `fsx`, `stress` | suites of file systems |
-//! | `file_systems` | file systems of the kernel on a volume |
+//! | `xfstests_check` | the runner of xfstests |
+//! | `disks` | volumes over NBD as block devices |
+//! | `file_systems`, `xfstests_over_nbd` | file systems of the kernel on such devices |
 //! | `postgres`, `mariadb`, `sqllogictest` | the tests of databases |
 //! | `nbd`, `libnbd` | the test client of a server, and the tests of a client library |
 //! | `iotests` | the tests of QEMU's client of NBD |
@@ -18,6 +20,7 @@
 //! | `watchdog` | the end of tests that hang |
 
 mod azurite;
+mod disks;
 mod file_systems;
 mod fsx;
 mod iotests;
@@ -33,6 +36,8 @@ mod stress;
 mod tap;
 mod watchdog;
 mod xfstests;
+mod xfstests_check;
+mod xfstests_over_nbd;
 
 use crate::error::XtaskError;
 use results::Results;
@@ -55,6 +60,9 @@ pub enum Suite {
     /// `fsx` and `fsstress` of xfstests on ext4, XFS and Btrfs, on a volume over NBD, each with a check of the
     /// file system after it. Needs root, loop devices, and `qemu-storage-daemon`.
     FsOverNbd,
+    /// The quick generic tests of xfstests on ext4, XFS and Btrfs, on volumes over NBD; a test that fails is
+    /// repeated on plain files. Needs root, loop devices, and `qemu-storage-daemon`.
+    XfstestsOverNbd,
     /// The stressors of file systems of the program stress-ng, on `weir mount`. Needs root, and no checkout.
     StressNg,
     /// The regression tests of PostgreSQL and a run of pgbench with `pg_amcheck`, on `weir mount`: sources of
@@ -114,6 +122,7 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
         Suite::Xfstests => xfstests::run(checkout()?, weir, &mut results),
         Suite::Fsx => fsx::run(checkout()?, weir, &mut results),
         Suite::FsOverNbd => file_systems::run(checkout()?, weir, &mut results),
+        Suite::XfstestsOverNbd => xfstests_over_nbd::run(checkout()?, weir, &mut results),
         Suite::StressNg => stress::run(weir, &mut results),
         Suite::Postgres => postgres::run(checkout()?, weir, &mut results),
         Suite::Mariadb => mariadb::run(weir, &mut results),
@@ -132,6 +141,7 @@ const fn name_of(suite: Suite) -> &'static str {
         Suite::Xfstests => "xfstests",
         Suite::Fsx => "fsx",
         Suite::FsOverNbd => "fs-over-nbd",
+        Suite::XfstestsOverNbd => "xfstests-over-nbd",
         Suite::StressNg => "stress-ng",
         Suite::Postgres => "postgres",
         Suite::Mariadb => "mariadb",
@@ -210,7 +220,8 @@ mod tests {
                 Suite::QemuIotests => key.bytes().all(|byte| byte.is_ascii_digit()),
                 Suite::Xfstests => key.starts_with("generic/"),
                 Suite::Fsx => fsx::CHECKS.iter().any(|own| own.name == key),
-                Suite::FsOverNbd => file_systems::CHECKS.iter().any(|own| own.covers(key)),
+                Suite::FsOverNbd => file_systems::covers(key),
+                Suite::XfstestsOverNbd => xfstests_over_nbd::covers(key),
                 Suite::StressNg => stress::STRESSORS.contains(&key),
                 Suite::Postgres => true,
                 Suite::Mariadb => {
