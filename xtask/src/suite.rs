@@ -6,6 +6,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `source` | the checkouts |
 //! | `results` | the results, compared with the list |
 //! | `pjdfstest`, `xfstests`, `fsx`, `stress` | suites of file systems |
 //! | `xfstests_check` | the runner of xfstests |
@@ -31,6 +32,7 @@ mod pjdfstest;
 mod postgres;
 mod results;
 pub(crate) mod running;
+mod source;
 mod sqllogictest;
 mod stress;
 mod tap;
@@ -111,11 +113,10 @@ pub struct Plan<'a> {
 /// [`XtaskError`] if the suite cannot be built or run.
 pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
     let weir = &crate::program(plan.weir)?;
-    let checkout = plan.checkout.map(absolute).transpose()?;
     let name = name_of(plan.suite);
-    let missing =
-        || XtaskError::Suite(format!("{name} needs its checkout; name it with --checkout"));
-    let checkout = || checkout.as_deref().ok_or_else(missing);
+    let source = source::of(plan.suite);
+    let checkout = source::check(name, source, plan.checkout)?;
+    let checkout = || checkout.as_deref().ok_or_else(|| source::missing(name, source));
     let mut results = Results::new(name, plan.only, out)?;
     match plan.suite {
         Suite::Pjdfstest => pjdfstest::run(checkout()?, weir, &mut results),
@@ -199,10 +200,6 @@ fn scripts(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, XtaskError> {
     }
     scripts.sort();
     Ok(scripts)
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, XtaskError> {
-    path.canonicalize().map_err(XtaskError::file("finding", path))
 }
 
 #[cfg(test)]

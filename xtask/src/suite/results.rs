@@ -82,6 +82,12 @@ impl<'a> Results<'a> {
 
     /// Prints the totals and returns them.
     pub(super) fn end(mut self) -> Result<Tally, XtaskError> {
+        if let (Some(only), true) = (self.only, self.tally == Tally::default()) {
+            let name = self.name;
+            return Err(XtaskError::Suite(format!(
+                "--only {only}: no check of {name} has this in its name"
+            )));
+        }
         // An entry of a check that is gone would excuse another one of that name.
         let gone =
             if self.only.is_none() { std::mem::take(&mut self.unseen) } else { BTreeSet::new() };
@@ -173,6 +179,17 @@ pub(super) fn expected(name: &str) -> Result<BTreeMap<String, String>, XtaskErro
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_filter_that_matches_nothing_is_an_error() {
+        let mut out = Vec::new();
+        let results = Results::new("fsx", Some("no-such-check"), &mut out).expect("a list");
+        let said = results.end().expect_err("it is an error").to_string();
+        assert_eq!(said, "--only no-such-check: no check of fsx has this in its name");
+        let mut results = Results::new("fsx", Some("fsx-a"), &mut out).expect("a list");
+        results.take("fsx-aio", &Outcome::Skipped).expect("it is counted");
+        assert_eq!(results.end().expect("a tally").skipped, 1);
+    }
 
     #[test]
     fn only_unexpected_results_are_reported() {

@@ -76,10 +76,10 @@ fn run_script(script: &Path, running: &Running) -> Result<Outcome, XtaskError> {
     Ok(parse(&said))
 }
 
-/// Parses the output of the runner, which ends with `N errors out of N tests in FILE - N skipped.` Its exit
-/// code is the number of errors modulo 256.
+/// Parses the output of the runner, which has a line `N errors out of N tests in FILE - N skipped.` before or
+/// after those of the errors. Its exit code is the number of errors modulo 256.
 fn parse(said: &str) -> Outcome {
-    let numbers = said.lines().last().and_then(|line| {
+    let numbers = said.lines().find_map(|line| {
         let (errors, rest) = line.split_once(" errors out of ")?;
         let tests = rest.split_whitespace().next()?;
         Some((errors.parse::<u64>().ok()?, tests.parse::<u64>().ok()?))
@@ -88,7 +88,8 @@ fn parse(said: &str) -> Outcome {
         Some((0, 1..)) => Outcome::Passed,
         Some((0, 0)) => Outcome::Failed("it has no test that ran".to_owned()),
         Some((errors, tests)) => {
-            let first = said.lines().next().unwrap_or_default();
+            let first = said.lines().find(|line| !line.contains(" errors out of "));
+            let first = first.unwrap_or_default();
             Outcome::Failed(format!("{errors} errors out of {tests} tests: {first}"))
         }
         None => {
@@ -110,6 +111,8 @@ mod tests {
         // The exit code of these is 0.
         let bad = "a.test:5: wrong result\n256 errors out of 300 tests in a.test - 0 skipped.\n";
         assert_eq!(parse(bad), failed("256 errors out of 300 tests: a.test:5: wrong result"));
+        let bad = "1 errors out of 9 tests in a.test - 0 skipped.\na.test:5: wrong result\n";
+        assert_eq!(parse(bad), failed("1 errors out of 9 tests: a.test:5: wrong result"));
         let none = "0 errors out of 0 tests in a.test - 9 skipped.\n";
         assert_eq!(parse(none), failed("it has no test that ran"));
         let early = "runner: unable to connect to database\n";
