@@ -21,6 +21,8 @@ use xtask::suite::{self, Suite};
 use xtask::torture::{self, Kind};
 use xtask::write_log::{self, Check};
 
+/// Upper bound of numbers without another one.
+const MAX: u64 = u64::MAX;
 /// Maximum memory of a fuzzed target; a larger allocation is a finding.
 const MAX_MEMORY: u64 = 4 << 30;
 
@@ -115,13 +117,13 @@ struct TortureArgs {
     #[arg(long = "kind", value_name = "KIND", default_value = "all")]
     kinds: Vec<KindArg>,
     /// Minutes after which no round begins. Each kind has one round in any case.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<1, 10_000>, allow_negative_numbers = true)]
     minutes: u64,
     /// End after this many ends of servers; each kind needs one.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<1, MAX>, allow_negative_numbers = true)]
     rounds: Option<u64>,
     /// Random seed; equal seeds produce equal layouts and loads, but threads run in another order.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<0, MAX>, allow_negative_numbers = true)]
     seed: u64,
     /// The program to test.
     #[arg(long, value_name = "FILE", default_value = "target/release/weir")]
@@ -149,10 +151,10 @@ struct WriteLogArgs {
     #[arg(long, value_name = "FILE")]
     image: PathBuf,
     /// Check from this entry on, for example from the number of entries that mkfs left.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<0, MAX>, allow_negative_numbers = true)]
     from: u64,
     /// Replay this number of entries [default: all].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<0, MAX>, allow_negative_numbers = true)]
     to: Option<u64>,
     /// Run this line with the shell, with {} for a copy of the image; it must end with code 0. [default:
     /// recovery and check of ext2 to ext4, XFS or btrfs]
@@ -162,17 +164,17 @@ struct WriteLogArgs {
     #[arg(long)]
     no_check: bool,
     /// Check at most this number of points, spread evenly [default: all].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<0, MAX>, allow_negative_numbers = true)]
     points: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 struct SoakArgs {
     /// Time.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::<1, 10_000>, allow_negative_numbers = true)]
     minutes: u64,
     /// Random seed; equal seeds produce equal loads, but threads run in another order.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<0, MAX>, allow_negative_numbers = true)]
     seed: u64,
     /// The program to test.
     #[arg(long, value_name = "FILE", default_value = "target/release/weir")]
@@ -182,10 +184,10 @@ struct SoakArgs {
 #[derive(Debug, Args)]
 struct FuzzArgs {
     /// Processor time per target, in seconds.
-    #[arg(long, default_value_t = 20)]
+    #[arg(long, default_value_t = 20, value_parser = whole::<0, MAX>, allow_negative_numbers = true)]
     seconds: u64,
     /// Random seed; equal seeds produce equal inputs.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<0, MAX>, allow_negative_numbers = true)]
     seed: u64,
     /// Target to fuzz; may be repeated [default: all].
     #[arg(long)]
@@ -194,11 +196,20 @@ struct FuzzArgs {
     #[arg(long)]
     keep_going: bool,
     /// Run only this iteration of the seed.
-    #[arg(long, conflicts_with = "input")]
+    #[arg(long, conflicts_with = "input", value_parser = whole::<0, MAX>, allow_negative_numbers = true)]
     iteration: Option<u64>,
     /// Run only the input in this file.
     #[arg(long)]
     input: Option<PathBuf>,
+}
+
+/// Parses a number within bounds.
+fn whole<const LEAST: u64, const MOST: u64>(text: &str) -> Result<u64, String> {
+    let number = text.parse::<u64>().ok().filter(|own| (LEAST..=MOST).contains(own));
+    number.ok_or_else(|| match MOST {
+        MAX => format!("it must be a whole number, {LEAST} or more"),
+        _ => format!("it must be a whole number from {LEAST} to {MOST}"),
+    })
 }
 
 fn main() -> ExitCode {
@@ -346,4 +357,33 @@ fn limit_memory() -> Result<(), XtaskError> {
     let current = Some(maximum.unwrap_or(u64::MAX).min(MAX_MEMORY));
     setrlimit(Resource::As, Rlimit { current, maximum })
         .map_err(|errno| XtaskError::System { doing: "limiting the memory", source: errno.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_out_of_bounds_are_explained() {
+        let check = |line: &str, expect: &str| {
+            let words = std::iter::once("xtask").chain(line.split(' '));
+            let said = Chore::try_parse_from(words).map(|_| ()).expect_err("an error").to_string();
+            assert!(said.contains(expect), "{line}: {said}");
+        };
+        check("torture --seed -1", "'-1' for '--seed <N>': it must be a whole number, 0 or more");
+        check(
+            "torture --rounds -1",
+            "'-1' for '--rounds <N>': it must be a whole number, 1 or more",
+        );
+        check("torture --minutes 0", "it must be a whole number from 1 to 10000");
+        check("soak --seed -5", "'-5' for '--seed <N>': it must be a whole number, 0 or more");
+        check(
+            "fuzz-smoke --seed -1",
+            "'-1' for '--seed <SEED>': it must be a whole number, 0 or more",
+        );
+        check(
+            "write-log replay --log a --image b --points 1.5",
+            "it must be a whole number, 0 or more",
+        );
+    }
 }

@@ -6,10 +6,13 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | `source` | the checkouts |
 //! | `results` | the results, compared with the list |
 //! | `pjdfstest`, `xfstests`, `fsx`, `stress` | suites of file systems |
-//! | `file_systems` | file systems of the kernel on a volume |
-//! | `postgres`, `mariadb` | the tests of databases |
+//! | `xfstests_check` | the runner of xfstests |
+//! | `disks` | volumes over NBD as block devices |
+//! | `file_systems`, `xfstests_over_nbd` | file systems of the kernel on such devices |
+//! | `postgres`, `mariadb`, `sqllogictest` | the tests of databases |
 //! | `nbd`, `libnbd` | the test client of a server, and the tests of a client library |
 //! | `iotests` | the tests of QEMU's client of NBD |
 //! | `azurite` | the tests of Azurite |
@@ -18,6 +21,7 @@
 //! | `watchdog` | the end of tests that hang |
 
 mod azurite;
+mod disks;
 mod file_systems;
 mod fsx;
 mod iotests;
@@ -28,14 +32,20 @@ mod pjdfstest;
 mod postgres;
 mod results;
 pub(crate) mod running;
+mod source;
+mod sqllogictest;
 mod stress;
 mod tap;
 mod watchdog;
 mod xfstests;
+mod xfstests_check;
+mod xfstests_over_nbd;
 
 use crate::error::XtaskError;
 use results::Results;
 pub use results::Tally;
+use std::ffi::OsStr;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -52,6 +62,9 @@ pub enum Suite {
     /// `fsx` and `fsstress` of xfstests on ext4, XFS and Btrfs, on a volume over NBD, each with a check of the
     /// file system after it. Needs root, loop devices, and `qemu-storage-daemon`.
     FsOverNbd,
+    /// The quick generic tests of xfstests on ext4, XFS and Btrfs, on volumes over NBD; a test that fails is
+    /// repeated on plain files. Needs root, loop devices, and `qemu-storage-daemon`.
+    XfstestsOverNbd,
     /// The stressors of file systems of the program stress-ng, on `weir mount`. Needs root, and no checkout.
     StressNg,
     /// The regression tests of PostgreSQL and a run of pgbench with `pg_amcheck`, on `weir mount`: sources of
@@ -60,6 +73,9 @@ pub enum Suite {
     /// The tests of the storage engines of MariaDB, on `weir mount`: the packages mariadb-server and
     /// mariadb-test. Needs root, the user mysql, and no checkout.
     Mariadb,
+    /// The logic tests that SQLite shares with other databases, on `weir mount`:
+    /// github.com/gregrahn/sqllogictest. Needs root, a C compiler, and the headers of SQLite.
+    Sqllogictest,
     /// The test client of nbd-server, on `weir serve`: github.com/NetworkBlockDevice/nbd.
     Nbd,
     /// The tests of a client library that are about servers, on `weir serve`: gitlab.com/nbdkit/libnbd. Needs
@@ -97,20 +113,21 @@ pub struct Plan<'a> {
 /// [`XtaskError`] if the suite cannot be built or run.
 pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
     let weir = &crate::program(plan.weir)?;
-    let checkout = plan.checkout.map(absolute).transpose()?;
     let name = name_of(plan.suite);
-    let missing =
-        || XtaskError::Suite(format!("{name} needs its checkout; name it with --checkout"));
-    let checkout = || checkout.as_deref().ok_or_else(missing);
+    let source = source::of(plan.suite);
+    let checkout = source::check(name, source, plan.checkout)?;
+    let checkout = || checkout.as_deref().ok_or_else(|| source::missing(name, source));
     let mut results = Results::new(name, plan.only, out)?;
     match plan.suite {
         Suite::Pjdfstest => pjdfstest::run(checkout()?, weir, &mut results),
         Suite::Xfstests => xfstests::run(checkout()?, weir, &mut results),
         Suite::Fsx => fsx::run(checkout()?, weir, &mut results),
         Suite::FsOverNbd => file_systems::run(checkout()?, weir, &mut results),
+        Suite::XfstestsOverNbd => xfstests_over_nbd::run(checkout()?, weir, &mut results),
         Suite::StressNg => stress::run(weir, &mut results),
         Suite::Postgres => postgres::run(checkout()?, weir, &mut results),
         Suite::Mariadb => mariadb::run(weir, &mut results),
+        Suite::Sqllogictest => sqllogictest::run(checkout()?, weir, &mut results),
         Suite::Nbd => nbd::run(checkout()?, weir, &mut results),
         Suite::Libnbd => libnbd::run(checkout()?, weir, &mut results),
         Suite::QemuIotests => iotests::run(checkout()?, weir, &mut results),
@@ -125,9 +142,11 @@ const fn name_of(suite: Suite) -> &'static str {
         Suite::Xfstests => "xfstests",
         Suite::Fsx => "fsx",
         Suite::FsOverNbd => "fs-over-nbd",
+        Suite::XfstestsOverNbd => "xfstests-over-nbd",
         Suite::StressNg => "stress-ng",
         Suite::Postgres => "postgres",
         Suite::Mariadb => "mariadb",
+        Suite::Sqllogictest => "sqllogictest",
         Suite::Nbd => "nbd",
         Suite::Libnbd => "libnbd",
         Suite::QemuIotests => "qemu-iotests",
@@ -156,8 +175,31 @@ fn build(folder: &Path, program: &str, args: &[&str]) -> Result<(), XtaskError> 
     Err(XtaskError::Suite(format!("{program} failed in {}: {last}", folder.display())))
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, XtaskError> {
-    path.canonicalize().map_err(XtaskError::file("finding", path))
+/// Applies a patch in `xtask/suites` to a checkout, unless that has been done.
+fn patch(checkout: &Path, name: &str) -> Result<(), XtaskError> {
+    let patch = crate::root().join("xtask/suites").join(name).display().to_string();
+    match succeeds(checkout, "git", &["apply", "--reverse", "--check", &patch])? {
+        true => Ok(()),
+        false => build(checkout, "git", &["apply", &patch]),
+    }
+}
+
+/// Returns the files with this extension in a folder and its subfolders, sorted.
+fn scripts(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, XtaskError> {
+    let mut scripts = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).map_err(XtaskError::file("reading", &folder))? {
+            let path = entry.map_err(XtaskError::file("reading", &folder))?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension() == Some(OsStr::new(extension)) {
+                scripts.push(path);
+            }
+        }
+    }
+    scripts.sort();
+    Ok(scripts)
 }
 
 #[cfg(test)]
@@ -175,12 +217,14 @@ mod tests {
                 Suite::QemuIotests => key.bytes().all(|byte| byte.is_ascii_digit()),
                 Suite::Xfstests => key.starts_with("generic/"),
                 Suite::Fsx => fsx::CHECKS.iter().any(|own| own.name == key),
-                Suite::FsOverNbd => file_systems::CHECKS.iter().any(|own| own.covers(key)),
+                Suite::FsOverNbd => file_systems::covers(key),
+                Suite::XfstestsOverNbd => xfstests_over_nbd::covers(key),
                 Suite::StressNg => stress::STRESSORS.contains(&key),
                 Suite::Postgres => true,
                 Suite::Mariadb => {
                     key.split_once('.').is_some_and(|(suite, _)| mariadb::SUITES.contains(&suite))
                 }
+                Suite::Sqllogictest => key.ends_with(".test"),
                 Suite::Nbd => nbd::CHECKS.iter().any(|own| own.name == key),
                 Suite::Libnbd => libnbd::CHECKS.iter().any(|own| own.name == key),
                 Suite::Azurite => {

@@ -6,7 +6,7 @@
 
 use super::results::{Outcome, Results};
 use super::running::{Running, free_port};
-use super::{build, succeeds, tap};
+use super::{build, patch, tap};
 use crate::error::XtaskError;
 use serde_json::Value;
 use std::fs;
@@ -58,10 +58,7 @@ pub(super) fn run_all(
 
 /// Patches the checkout and installs its packages, unless that has been done.
 fn prepare(checkout: &Path) -> Result<(), XtaskError> {
-    let patch = crate::root().join("xtask/suites/azurite.patch").display().to_string();
-    if !succeeds(checkout, "git", &["apply", "--reverse", "--check", &patch])? {
-        build(checkout, "git", &["apply", &patch])?;
-    }
+    patch(checkout, "azurite.patch")?;
     if checkout.join("node_modules/.bin/mocha").exists() {
         return Ok(());
     }

@@ -2,11 +2,10 @@
 
 use super::results::Results;
 use super::running::Running;
-use super::{LAYOUT, MOUNT, build, tap};
+use super::{LAYOUT, MOUNT, build, scripts, tap};
 use crate::error::XtaskError;
-use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Builds the suite and runs its scripts in a folder of a volume.
 pub(super) fn run(
@@ -20,11 +19,8 @@ pub(super) fn run(
     let place = running.path("mount/suite/tests");
     fs::create_dir(&place).map_err(XtaskError::file("creating", &place))?;
     let tests = checkout.join("tests");
-    let mut scripts = Vec::new();
-    find(&tests, &mut scripts)?;
-    scripts.sort();
     let wants = results.wants();
-    for script in scripts {
+    for script in scripts(&tests, "t")? {
         let name = script.strip_prefix(&tests).unwrap_or(&script).display().to_string();
         let checks = if wants(&name) { tap::run(&script, &place)? } else { Vec::new() };
         for (check, outcome) in checks {
@@ -32,17 +28,4 @@ pub(super) fn run(
         }
     }
     running.stop()
-}
-
-/// Collects the scripts of a folder and its subfolders.
-fn find(folder: &Path, scripts: &mut Vec<PathBuf>) -> Result<(), XtaskError> {
-    for entry in fs::read_dir(folder).map_err(XtaskError::file("reading", folder))? {
-        let path = entry.map_err(XtaskError::file("reading", folder))?.path();
-        if path.is_dir() {
-            find(&path, scripts)?;
-        } else if path.extension() == Some(OsStr::new("t")) {
-            scripts.push(path);
-        }
-    }
-    Ok(())
 }

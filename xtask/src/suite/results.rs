@@ -57,11 +57,23 @@ impl<'a> Results<'a> {
         move |name| only.is_none_or(|part| name.contains(part))
     }
 
+    /// Returns whether only some checks are to be run.
+    pub(super) const fn has_filter(&self) -> bool {
+        self.only.is_some()
+    }
+
     /// Counts a result, and prints it if it is unexpected.
     pub(super) fn take(&mut self, key: &str, outcome: &Outcome) -> Result<(), XtaskError> {
         self.unseen.remove(key);
         let line = judge(&mut self.tally, outcome, self.expected.get(key), key);
         line.map_or(Ok(()), |line| self.say(&line))
+    }
+
+    /// Counts a failure that has been shown not to be Weir's, and prints it with the place where it also fails.
+    pub(super) fn excuse(&mut self, key: &str, words: &str, place: &str) -> Result<(), XtaskError> {
+        self.unseen.remove(key);
+        self.tally.expected += 1;
+        self.say(&format!("fails {place} too: {key} {words}"))
     }
 
     pub(super) const fn tally(&self) -> Tally {
@@ -70,6 +82,12 @@ impl<'a> Results<'a> {
 
     /// Prints the totals and returns them.
     pub(super) fn end(mut self) -> Result<Tally, XtaskError> {
+        if let (Some(only), true) = (self.only, self.tally == Tally::default()) {
+            let name = self.name;
+            return Err(XtaskError::Suite(format!(
+                "--only {only}: no check of {name} has this in its name"
+            )));
+        }
         // An entry of a check that is gone would excuse another one of that name.
         let gone =
             if self.only.is_none() { std::mem::take(&mut self.unseen) } else { BTreeSet::new() };
@@ -161,6 +179,17 @@ pub(super) fn expected(name: &str) -> Result<BTreeMap<String, String>, XtaskErro
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_filter_that_matches_nothing_is_an_error() {
+        let mut out = Vec::new();
+        let results = Results::new("fsx", Some("no-such-check"), &mut out).expect("a list");
+        let said = results.end().expect_err("it is an error").to_string();
+        assert_eq!(said, "--only no-such-check: no check of fsx has this in its name");
+        let mut results = Results::new("fsx", Some("fsx-a"), &mut out).expect("a list");
+        results.take("fsx-aio", &Outcome::Skipped).expect("it is counted");
+        assert_eq!(results.end().expect("a tally").skipped, 1);
+    }
 
     #[test]
     fn only_unexpected_results_are_reported() {

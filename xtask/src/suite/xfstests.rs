@@ -1,35 +1,24 @@
 //! xfstests on `weir mount`: the quick generic tests, as for any file system in user space.
 //!
 //! Two volumes are the test and the scratch file system. `xtask/suites/xfstests-mount` mounts and unmounts
-//! them; each mount is a new server. Its settings are in `local.config` of a temporary folder, so the
-//! checkout stays as it is.
-//!
-//! A test that takes longer than [`LONGEST`] is killed with the servers of its mounts, and has failed.
+//! them; each mount is a new server. A test that hangs is killed with the servers of its mounts.
 
-use super::results::{Outcome, Results};
-use super::watchdog::{self, Mark};
-use super::{build, output, succeeds};
+use super::results::Results;
+use super::succeeds;
+use super::watchdog;
+use super::xfstests_check::{LONGEST, PLACES, Reasons, Runner};
 use crate::error::XtaskError;
-use std::cmp::Reverse;
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
-use tempfile::TempDir;
 
 const LAYOUT: &str = "[[volume]]\nname = \"NAME\"\nsize = \"4 GiB\"\nunlimited = true\n";
-/// The longest time of a test. Most of the group take less than 30 s, but some start thousands of programs.
-const LONGEST: Duration = Duration::from_secs(300);
-const MARK: &str = "WEIR_SUITE";
-const VOLUMES: [&str; 2] = ["test", "scratch"];
 
-/// A checkout that is built, and a folder with layouts, data and mounts.
-struct Prepared {
-    checkout: PathBuf,
-    folder: TempDir,
+/// A runner whose folder also has layouts and data.
+struct Prepared<'a> {
+    runner: Runner,
     helper: String,
-    weir: PathBuf,
+    weir: &'a Path,
 }
 
 /// Builds the suite and runs its tests.
@@ -44,189 +33,53 @@ pub(super) fn run(
     done.and(ended)
 }
 
-impl Prepared {
-    /// Builds the suite, unless that has been done, and writes its settings.
-    fn new(checkout: &Path, weir: &Path) -> Result<Self, XtaskError> {
-        // The last program that is built.
-        if !succeeds(checkout, "test", &["-x", "src/vfs/mount-idmapped"])? {
-            build(checkout, "make", &[])?;
-        }
-        let system = |source| XtaskError::System { doing: "making a folder", source };
-        let folder = tempfile::Builder::new().prefix("weir-xfstests-").tempdir().map_err(system)?;
+impl<'a> Prepared<'a> {
+    fn new(checkout: &Path, weir: &'a Path) -> Result<Self, XtaskError> {
+        let runner = Runner::new(checkout)?;
         let helper = crate::root().join("xtask/suites/xfstests-mount").display().to_string();
-        let (checkout, weir) = (checkout.to_owned(), weir.to_owned());
-        let own = Self { checkout, folder, helper, weir };
-        for name in VOLUMES {
-            let layout = own.path(&format!("{name}.toml"));
+        for name in PLACES {
+            let layout = runner.path(&format!("{name}.toml"));
             fs::write(&layout, LAYOUT.replace("NAME", name))
                 .map_err(XtaskError::file("writing", &layout))?;
-            for dir in [own.path(name), own.path(&format!("at-{name}"))] {
-                fs::create_dir(&dir).map_err(XtaskError::file("creating", &dir))?;
-            }
+            let root = runner.path(&format!("at-{name}"));
+            fs::create_dir(&root).map_err(XtaskError::file("creating", &root))?;
         }
-        let config = own.path("local.config");
-        fs::write(&config, own.config()).map_err(XtaskError::file("writing", &config))?;
-        Ok(own)
+        runner.configure(&format!(
+            "export FSTYP=fuse\nexport FUSE_SUBTYP=.weir\n\
+             export TEST_DEV=weir/test\nexport SCRATCH_DEV=weir/scratch\n\
+             export MOUNT_PROG=\"{helper} mount\"\nexport UMOUNT_PROG=\"{helper} umount\"\n\
+             export DF_PROG=\"{helper} df -T\"\n"
+        ))?;
+        Ok(Self { runner, helper, weir })
     }
 
     fn run_all(&self, results: &mut Results<'_>) -> Result<(), XtaskError> {
-        let path = self.checkout.join("tests/generic/group.list");
-        let list = fs::read_to_string(&path).map_err(XtaskError::file("reading", &path))?;
         let wants = results.wants();
-        let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
-        for test in quick(&list).iter().filter(|test| wants(test)) {
-            let outcome = self.run(test)?;
-            results.take(test, &outcome)?;
-            if outcome == Outcome::Skipped {
-                let said = self.path("said");
-                let said = fs::read(&said).map_err(XtaskError::file("reading", &said))?;
-                *reasons.entry(reason(&String::from_utf8_lossy(&said))).or_default() += 1;
-            }
+        let mut reasons = Reasons::default();
+        for test in self.runner.quick()?.iter().filter(|test| wants(test)) {
+            let variable = Some(("WEIR", self.weir.as_os_str()));
+            results.take(test, &self.runner.run(test, variable, &mut reasons)?)?;
         }
-        let mut reasons: Vec<_> = reasons.into_iter().collect();
-        reasons.sort_by_key(|(_, count)| Reverse(*count));
-        reasons
-            .iter()
-            .try_for_each(|(reason, count)| results.say(&format!("{count} skipped: {reason}")))
-    }
-
-    /// Runs a test.
-    fn run(&self, test: &str) -> Result<Outcome, XtaskError> {
-        let (program, said) = (self.checkout.join("check"), self.path("said"));
-        let file = File::create(&said).map_err(XtaskError::file("creating", &said))?;
-        let mut command = Command::new(&program);
-        command.arg(test).current_dir(&self.checkout).stdin(Stdio::null());
-        command.stdout(file).stderr(Stdio::null()).env("WEIR", &self.weir);
-        command.env("HOST_OPTIONS", self.path("local.config"));
-        let ended = watchdog::run(&mut command, self.mark(), LONGEST)?;
-        let said = fs::read(&said).map_err(XtaskError::file("reading", &said))?;
-        if ended.is_some() {
-            return Ok(parse(test, &String::from_utf8_lossy(&said)));
-        }
-        self.detach()?;
-        Ok(Outcome::Failed(format!("it did not end within {} s", LONGEST.as_secs())))
-    }
-
-    /// Removes the mounts and the loop devices of a test that was killed. Its servers are gone.
-    fn detach(&self) -> Result<(), XtaskError> {
-        let path = Path::new("/proc/self/mounts");
-        let mounts = fs::read_to_string(path).map_err(XtaskError::file("reading", path))?;
-        let place = self.folder.path().display().to_string();
-        let own = mounts.lines().filter_map(|line| line.split(' ').nth(1));
-        let mut own: Vec<&str> = own.filter(|mount| mount.starts_with(&place)).collect();
-        own.reverse();
-        for mount in own {
-            build(Path::new("/"), "umount", &["--lazy", mount])?;
-        }
-        let list =
-            output(Path::new("/"), "losetup", &["--noheadings", "--output", "NAME,BACK-FILE"])?;
-        for line in
-            String::from_utf8_lossy(&list.stdout).lines().filter(|line| line.contains(&place))
-        {
-            let device = line.split_whitespace().next().unwrap_or_default();
-            build(Path::new("/"), "losetup", &["--detach", device])?;
-        }
-        Ok(())
+        reasons.say(results)
     }
 
     /// Unmounts what is mounted.
     fn end(self) -> Result<(), XtaskError> {
-        for name in VOLUMES {
-            let place = self.path(name).display().to_string();
-            if !succeeds(self.folder.path(), "mountpoint", &["-q", &place])? {
+        let mark = self.runner.mark();
+        for name in PLACES {
+            let place = self.runner.path(name).display().to_string();
+            if !succeeds(Path::new("/"), "mountpoint", &["-q", &place])? {
                 continue;
             }
             let mut command = Command::new(&self.helper);
-            command.args(["umount", &place]).stdin(Stdio::null()).env("WEIR", &self.weir);
-            let ended = watchdog::run(&mut command, self.mark(), LONGEST)?;
+            command.args(["umount", &place]).stdin(Stdio::null()).env("WEIR", self.weir);
+            let ended = watchdog::run(&mut command, mark, LONGEST)?;
             if !ended.is_some_and(|status| status.success()) {
-                watchdog::end(self.mark())?;
-                self.detach()?;
+                watchdog::end(mark)?;
+                self.runner.detach()?;
                 return Err(XtaskError::Suite(format!("{place} was still in use")));
             }
         }
         Ok(())
-    }
-
-    /// All processes of the tests have this variable, which `xfstests-mount` also uses.
-    fn mark(&self) -> Mark<'_> {
-        Mark { name: MARK, value: self.folder.path().as_os_str() }
-    }
-
-    fn config(&self) -> String {
-        let (folder, helper) = (self.folder.path().display(), &self.helper);
-        format!(
-            "export FSTYP=fuse\nexport FUSE_SUBTYP=.weir\n\
-             export TEST_DEV=weir/test\nexport TEST_DIR={folder}/test\n\
-             export SCRATCH_DEV=weir/scratch\nexport SCRATCH_MNT={folder}/scratch\n\
-             export MOUNT_PROG=\"{helper} mount\"\nexport UMOUNT_PROG=\"{helper} umount\"\n\
-             export DF_PROG=\"{helper} df -T\"\n\
-             export RESULT_BASE={folder}/results\n"
-        )
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-}
-
-/// Returns the tests of the group `quick` from a list of `NUMBER GROUP..`.
-fn quick(list: &str) -> Vec<String> {
-    let lines = list.lines().filter(|line| !line.starts_with('#'));
-    let quick = lines.filter(|line| line.split_whitespace().skip(1).any(|group| group == "quick"));
-    quick.filter_map(|line| Some(format!("generic/{}", line.split_whitespace().next()?))).collect()
-}
-
-/// Returns why a test was not run.
-fn reason(said: &str) -> String {
-    let reason = said.lines().find_map(|line| line.split_once("[not run]"));
-    reason.map_or("no reason", |(_, reason)| reason.trim()).to_owned()
-}
-
-/// Parses the output of `check` for a test.
-fn parse(test: &str, said: &str) -> Outcome {
-    let line = said.lines().find_map(|line| line.strip_prefix(test)).unwrap_or_default().trim();
-    let is_in = |name: &str| {
-        let list = said.lines().find_map(|line| line.strip_prefix(name));
-        list.is_some_and(|list| list.split_whitespace().any(|own| own == test))
-    };
-    // The list `Ran:` also has the tests of the other two.
-    if is_in("Failures:") {
-        let differs =
-            said.lines().find(|line| line.trim_start().starts_with('+') && !line.contains("+++"));
-        Outcome::Failed(format!("{line} {}", differs.unwrap_or_default().trim()))
-    } else if is_in("Not run:") {
-        Outcome::Skipped
-    } else if is_in("Ran:") {
-        Outcome::Passed
-    } else {
-        let last = said.trim_end().lines().last().unwrap_or_default();
-        Outcome::Failed(format!("it did not end: {last}"))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn quick_tests_are_those_of_their_group() {
-        let list = "# a comment quick\n001 auto quick rw\n002 auto quicker\n\n003 quick\n";
-        assert_eq!(quick(list), ["generic/001", "generic/003"]);
-    }
-
-    #[test]
-    fn results_are_read() {
-        let said =
-            "FSTYP -- fuse\n\ngeneric/001 1s ...  1s\nRan: generic/001\nPassed all 1 tests\n";
-        assert_eq!(parse("generic/001", said), Outcome::Passed);
-        let said = "generic/004 [not run] no O_TMPFILE\nRan: generic/004\nNot run: generic/004\nPassed all 1 tests\n";
-        assert_eq!(parse("generic/004", said), Outcome::Skipped);
-        assert_eq!(reason(said), "no O_TMPFILE");
-        let said = "generic/020       - output mismatch (see out.bad)\n    --- tests/out\n    +++ out.bad\n    @@ -1 +1 @@\n    \
-                    -a\n    +b\n\nRan: generic/020\nFailures: generic/020\nFailed 1 of 1 tests\n";
-        let words = "- output mismatch (see out.bad) +b";
-        assert_eq!(parse("generic/020", said), Outcome::Failed(words.to_owned()));
-        assert_eq!(parse("generic/020", "a\nb\n"), Outcome::Failed("it did not end: b".to_owned()));
     }
 }
