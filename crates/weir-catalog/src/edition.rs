@@ -202,6 +202,22 @@ impl Edition {
         })
     }
 
+    /// Checks that there is a tier set or a family with that name.
+    ///
+    /// # Errors
+    ///
+    /// [`CatalogError::Unknown`] with the nearest name.
+    pub fn check_family(&self, family_or_set: &str) -> Result<(), CatalogError> {
+        let sets = self.tier_sets.iter().map(|set| set.name.as_str());
+        let names: Vec<&str> = sets.chain(self.families()).collect();
+        let wanted = plain(family_or_set);
+        if names.iter().any(|name| plain(name) == wanted) {
+            return Ok(());
+        }
+        let near = nearest(family_or_set, names.iter().copied());
+        Err(self.unknown(Kind::TierSet, family_or_set, near, &names))
+    }
+
     /// Returns a tier by name: `P30`, or qualified `mi-2020/P60`. Unqualified names are searched in
     /// the first set of each family.
     ///

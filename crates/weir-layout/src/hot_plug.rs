@@ -9,7 +9,7 @@ use crate::pool;
 use crate::volume::{self, Volume};
 use weir_catalog::Edition;
 use weir_core::{DeviceId, DeviceSpec, VolumeId};
-use weir_units::{Bytes, CacheMode};
+use weir_units::{Bytes, BytesPerSec, CacheMode, Iops};
 
 impl NewVolume {
     /// Returns the volume with a size. On a managed instance it becomes a data file, or a log file if
@@ -94,6 +94,22 @@ impl Host {
         edition: Option<&Edition>,
     ) -> Result<Volume, Kind> {
         self.volumes[volume.0].in_tier(tier, edition).map_err(|fault| fault.kind)
+    }
+
+    /// Resolves a volume with other bought rates, or other limits of its own; a rate that is not given stays.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind`] if its family has no bought rates or not these, or if the volume has no limits.
+    pub fn rerated(
+        &self,
+        volume: VolumeId,
+        (iops, throughput): (Option<Iops>, Option<BytesPerSec>),
+        edition: Option<&Edition>,
+    ) -> Result<Volume, Kind> {
+        let own = &self.volumes[volume.0];
+        pool::check_alone(own)?;
+        own.with_rates(iops, throughput, edition).map_err(|fault| fault.kind)
     }
 
     /// Resolves a volume with another cache mode.

@@ -455,7 +455,14 @@ fn the_place_is_that_of_the_key() {
     check_now(
         "family = \"premium-sdd\"\nsize = \"8 GiB\"",
         "layout.toml:4:1: unknown tier set or family \"premium-sdd\" in azure-now; did you mean \
-         \"premium-ssd\"?; there are: premium-ssd, standard-ssd, standard-hdd, premium-ssd-zrs",
+         \"premium-ssd\"?; there are: premium-ssd, standard-ssd, standard-hdd, premium-ssd-zrs, \
+         premium-ssd-v2, ultra",
+    );
+    check_now(
+        "family = \"premium-v2\"\nsize = \"8 GiB\"\niops = 9000",
+        "layout.toml:4:1: unknown tier set or family \"premium-v2\" in azure-now; did you mean \
+         \"premium-ssd\"?; there are: premium-ssd, standard-ssd, standard-hdd, premium-ssd-zrs, \
+         premium-ssd-v2, ultra",
     );
     check_now(
         "tier = \"P10\"\non_demand_burst = true",

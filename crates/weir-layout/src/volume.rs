@@ -52,6 +52,15 @@ impl Volume {
         self.keys.tier.as_deref()
     }
 
+    /// Returns the rates that are bought or set for the volume, as far as they are stated.
+    #[must_use]
+    pub fn rates(&self) -> (Option<Iops>, Option<BytesPerSec>) {
+        match &self.keys.limits {
+            Some(limits) => (limits.iops, limits.throughput),
+            None => (self.keys.iops, self.keys.throughput),
+        }
+    }
+
     /// Returns the choices beside tier and size.
     #[must_use]
     pub fn choices(&self) -> Choices<'_> {
@@ -268,6 +277,25 @@ impl Volume {
         self.changed(keys, edition)
     }
 
+    /// Resolves the volume with other rates: the bought ones of its family, or limits of its own. A rate that is
+    /// not given stays.
+    pub(crate) fn with_rates(
+        &self,
+        iops: Option<Iops>,
+        throughput: Option<BytesPerSec>,
+        edition: Option<&Edition>,
+    ) -> Result<Self, Fault> {
+        let mut keys = self.keys.clone();
+        keys.size = Some(self.spec.size);
+        let (own_iops, own_throughput) = match &mut keys.limits {
+            Some(limits) => (&mut limits.iops, &mut limits.throughput),
+            None => (&mut keys.iops, &mut keys.throughput),
+        };
+        *own_iops = iops.or(*own_iops);
+        *own_throughput = throughput.or(*own_throughput);
+        self.changed(keys, edition)
+    }
+
     /// Resolves the volume with another cache mode.
     pub(crate) fn with_cache(
         &self,
@@ -402,6 +430,7 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
         );
         return Err(TierProblem::Wrong(("size", reason)));
     };
+    edition.check_family(family).map_err(in_key("family"))?;
     if let Ok(provisioned) = edition.provisioned(family) {
         let limits = provisioned.limits(size, keys.iops, keys.throughput).map_err(|error| {
             let key = match error {
@@ -448,7 +477,6 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
             is_pooled: true,
         });
     }
-    edition.tier_set(family).map_err(in_key("family"))?;
     let tier = edition.snap(family, size).map_err(in_key("size"))?;
     of_tier(keys, edition, tier)
 }

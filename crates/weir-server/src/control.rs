@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use weir_layout::hot_plug::NewVolume;
-use weir_units::{Bytes, Share};
+use weir_units::{Bytes, BytesPerSec, Iops, Share};
 
 /// A request to a running server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,6 +55,15 @@ pub enum Request {
         volume: String,
         /// The tier.
         tier: String,
+    },
+    /// Gives a volume other bought rates, or other limits of its own. A rate that is not given stays.
+    SetRates {
+        /// The volume.
+        volume: String,
+        /// Operations per second.
+        iops: Option<Iops>,
+        /// Bytes per second.
+        throughput: Option<BytesPerSec>,
     },
     /// Fills the burst credits of a volume.
     SetCredits {

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use weir_catalog::Edition;
 use weir_core::{DeviceId, VolumeId};
 use weir_layout::hot_plug::{Coming, NewVolume};
-use weir_layout::{Backend, Export, Host, Layout};
+use weir_layout::{Backend, Export, Host, Layout, Volume};
 use weir_report::status::Refused;
 use weir_store::{
     AttributeWithSize, DataDir, ExtentKind, ListedVolume, MemoryStore, Meta,
@@ -84,28 +84,31 @@ pub(crate) fn tell_of_damage(volume: &StoredVolume, notices: &Listening) {
     });
 }
 
-/// Returns the description of a created volume with another tier, if it was given by name. `None` if the
+/// Returns the description of a created volume with the tier and the rates that `to` states. `None` if the
 /// volume is one of the layout.
-fn made_with_tier(volume: &StoredVolume, tier: Option<&str>) -> Option<String> {
+fn made_as(volume: &StoredVolume, to: &Volume) -> Option<String> {
     let meta = volume.meta();
     let made: NewVolume = serde_json::from_str(meta.attributes.get(MADE)?).ok()?;
-    serde_json::to_string(&NewVolume { tier: tier.map(str::to_owned), ..made }).ok()
+    let tier = to.named_tier().map(str::to_owned);
+    // The limits of an instance's file follow from its size.
+    let is_file = made.role.is_some();
+    let (iops, throughput) = if is_file { (made.iops, made.throughput) } else { to.rates() };
+    serde_json::to_string(&NewVolume { tier, iops, throughput, ..made }).ok()
 }
 
-/// Stores the tier of a created volume, if it was given by name.
-pub(crate) fn remember_tier(volume: &StoredVolume, tier: Option<&str>) -> Result<(), ServerError> {
-    let Some(made) = made_with_tier(volume, tier) else { return Ok(()) };
+/// Stores the tier and the rates of a created volume, as far as they are stated.
+pub(crate) fn remember_limits(volume: &StoredVolume, to: &Volume) -> Result<(), ServerError> {
+    let Some(made) = made_as(volume, to) else { return Ok(()) };
     Ok(volume.set_attribute(MADE, Some(&made))?)
 }
 
-/// Has the resize of a created volume to `size` store its tier in the same step.
-pub(crate) fn remember_tier_with_size(
+/// Has the resize of a created volume store its limits in the same step.
+pub(crate) fn remember_limits_with_size(
     volume: &StoredVolume,
-    size: Bytes,
-    tier: Option<&str>,
+    to: &Volume,
 ) -> Option<AttributeWithSize> {
-    let made = made_with_tier(volume, tier)?;
-    Some(volume.attribute_with_size(size, MADE, &made))
+    let made = made_as(volume, to)?;
+    Some(volume.attribute_with_size(to.spec.size, MADE, &made))
 }
 
 /// The bytes of a volume, found or created.

@@ -46,6 +46,9 @@ fn resolve(host: &Host, request: &Request) {
         match request {
             Request::Resize { size, .. } => said(host.resized(volume, *size, edition)),
             Request::SetTier { tier, .. } => said(host.retiered(volume, tier, edition)),
+            Request::SetRates { iops, throughput, .. } => {
+                said(host.rerated(volume, (*iops, *throughput), edition));
+            }
             Request::SetCache { mode, .. } => {
                 if let Ok(mode) = mode.parse() {
                     said(host.recached(volume, mode, edition));

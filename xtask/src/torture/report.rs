@@ -143,7 +143,7 @@ mod tests {
         assert!(report.is_good());
         assert_eq!(
             report.to_string(),
-            "nbd: 1 systems, 1 rounds: 1 kills; 5 promised blocks checked; 0 lost\n\
+            "nbd: 0 systems, 1 rounds: 1 kills; 5 promised blocks checked; 0 lost\n\
              mount: 0 systems, 1 rounds: 1 stops; 0 lost\n"
         );
         report.add(Kind::Mount, Tally { lost: 1, ..Tally::default() });

@@ -14,7 +14,7 @@ use weir_core::{CacheMode, Cap, DeviceId, VolumeId};
 use weir_layout::error::Kind as LayoutKind;
 use weir_layout::{Host, Volume};
 use weir_store::Volume as StoredVolume;
-use weir_units::{Bytes, Share};
+use weir_units::{Bytes, BytesPerSec, Iops, Share};
 
 /// The tiers of a volume that was resized, if it has any.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,6 +67,9 @@ impl Shared {
             Request::Delete { volume } => self.delete(&volume),
             Request::SetCache { volume, mode } => self.set_cache(&volume, &mode),
             Request::SetTier { volume, tier } => self.set_tier(&volume, &tier),
+            Request::SetRates { volume, iops, throughput } => {
+                self.set_rates(&volume, (iops, throughput))
+            }
             Request::SetCredits { volume, credits } => self.set_credits(&volume, credits),
             Request::SetHostCredits { host, credits } => self.set_host_credits(&host, credits),
             Request::Crash { host } => self.crash(&host),
@@ -117,9 +120,8 @@ impl Shared {
         })?;
         let (id, spec, own) = (change.id, change.to.spec.clone(), name.to_owned());
         let made = self.made(&change);
-        let _stores_tier = made.and_then(|volume| {
-            starting::remember_tier_with_size(volume, spec.size, change.to.named_tier())
-        });
+        let _stores_limits =
+            made.and_then(|volume| starting::remember_limits_with_size(volume, &change.to));
         let (sender, receiver) = channel();
         change.mailbox.send(Message::Call(Box::new(move |host, now| {
             host.resize(now, id, &own, &spec, behind, move |result| drop(sender.send(result)));
@@ -138,29 +140,58 @@ impl Shared {
             before.clone_from(&host.volumes[id.0].tier);
             host.retiered(id, tier, edition)
         })?;
-        let (id, limits) = (change.id, change.to.spec.limits);
-        ask(&change.mailbox, move |host, now| host.set_limits(now, id, limits))?;
         let after = change.to.tier.clone();
-        if let Some(volume) = self.made(&change) {
-            starting::remember_tier(volume, change.to.named_tier())?;
-        }
-        change.keep();
+        self.limit(change)?;
         Ok(Tiers { before, after })
     }
 
     fn set_tier(&self, name: &str, tier: &str) -> Result<Value, ServerError> {
-        let is_of_instance = {
-            let hosts = self.hosts();
-            let (at, _) = self.find(&hosts, name)?;
-            hosts[at].layout.instance.is_some()
-        };
-        if is_of_instance {
+        if self.is_of_instance(name)? {
             let reason = "on a managed instance the tier follows from the size; resize it";
             return Err(refuse(name, reason.to_owned()));
         }
         self.refuse_elsewhere(name, "change the tier of")?;
         let tiers = self.retier(name, tier)?;
         Ok(json!({ "volume": name, "tier": tiers.after }))
+    }
+
+    fn set_rates(
+        &self,
+        name: &str,
+        rates: (Option<Iops>, Option<BytesPerSec>),
+    ) -> Result<Value, ServerError> {
+        if rates == (None, None) {
+            return Err(refuse(name, "give operations per second, throughput, or both".to_owned()));
+        }
+        if self.is_of_instance(name)? {
+            let reason = "on a managed instance the limits follow from the size; resize it";
+            return Err(refuse(name, reason.to_owned()));
+        }
+        self.refuse_elsewhere(name, "change the rates of")?;
+        let edition = self.edition.as_ref();
+        let change = self.change(name, "its rates are being changed", |host, id| {
+            host.rerated(id, rates, edition)
+        })?;
+        let (iops, throughput) = change.to.rates();
+        self.limit(change)?;
+        Ok(json!({ "volume": name, "iops": iops.map(Iops::get), "throughput": throughput }))
+    }
+
+    /// Applies a change of limits, and keeps it.
+    fn limit(&self, change: Change<'_>) -> Result<(), ServerError> {
+        let (id, limits) = (change.id, change.to.spec.limits);
+        ask(&change.mailbox, move |host, now| host.set_limits(now, id, limits))?;
+        if let Some(volume) = self.made(&change) {
+            starting::remember_limits(volume, &change.to)?;
+        }
+        change.keep();
+        Ok(())
+    }
+
+    fn is_of_instance(&self, name: &str) -> Result<bool, ServerError> {
+        let hosts = self.hosts();
+        let (at, _) = self.find(&hosts, name)?;
+        Ok(hosts[at].layout.instance.is_some())
     }
 
     /// Returns the stored volume of a change, if it was created on the running server.

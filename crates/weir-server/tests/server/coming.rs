@@ -7,7 +7,7 @@ use weir_layout::Role;
 use weir_layout::hot_plug::NewVolume;
 use weir_server::Server;
 use weir_server::control::Request;
-use weir_units::{Bytes, Iops};
+use weir_units::{Bytes, BytesPerSec, Iops};
 
 fn new(name: &str, mib: u64) -> NewVolume {
     NewVolume { name: name.to_owned(), size: Some(Bytes::mib(mib)), ..NewVolume::default() }
@@ -51,6 +51,49 @@ fn a_host_without_an_edition_takes_volumes_with_limits_of_their_own() {
     };
     assert_eq!(names(&server), ["v", "free", "own"]);
     assert_eq!(limits(&server), [None, None, Some(70)]);
+    server.stop().expect("a clean end");
+}
+
+#[test]
+fn bought_rates_and_own_limits_change_on_a_running_server() {
+    let place = Place::new();
+    let layout = "edition = \"azure-now\"\nhost = { unlimited = true }\n[[volume]]\nname = \"v\"\n\
+        family = \"premium-ssd-v2\"\nsize = \"1 TiB\"\niops = 4000\n";
+    let server = place.serve_kept(layout);
+    let own = NewVolume { iops: Iops::new(70), ..new("own", 1) };
+    create(&server, own).expect("a volume");
+    let family = Some("premium-ssd-v2".to_owned());
+    create(&server, NewVolume { family, ..new("made", 1 << 20) }).expect("a volume");
+    let set = |server: &Server, volume: &str, iops, throughput| {
+        let (iops, throughput) = (Iops::new(iops), BytesPerSec::new(throughput));
+        let request = Request::SetRates { volume: volume.to_owned(), iops, throughput };
+        server.command(request).map_err(|error| error.to_string())
+    };
+    let limits = |server: &Server| -> Vec<(u64, u64)> {
+        let volumes = &server.status().hosts[0].volumes;
+        let limits = |own: &weir_report::status::VolumeStatus| {
+            (own.limit_iops.unwrap_or(0), own.limit_bytes_per_s.unwrap_or(0))
+        };
+        volumes.iter().map(limits).collect()
+    };
+    assert_eq!(limits(&server), [(4000, 125_000_000), (70, 0), (3000, 125_000_000)]);
+    set(&server, "v", 9000, 0).expect("rates");
+    set(&server, "own", 90, 4_000_000).expect("limits");
+    set(&server, "made", 5000, 300_000_000).expect("rates");
+    let error = set(&server, "made", 900_000_000, 0).expect_err("too many");
+    assert_eq!(
+        error,
+        "premium-ssd-v2: 900000000 IOPS cannot be provisioned at 1 TiB; from 3000 IOPS to 80000 IOPS can"
+    );
+    let error = set(&server, "made", 0, 0).expect_err("nothing");
+    assert_eq!(error, "volume \"made\": give operations per second, throughput, or both");
+    let now = [(9000, 125_000_000), (90, 4_000_000), (5000, 300_000_000)];
+    assert_eq!(limits(&server), now);
+    server.resize("made", Bytes::gib(1030)).expect("a size");
+    server.stop().expect("a clean end");
+    // A volume of the layout has the rates of the layout again.
+    let server = place.serve_kept(layout);
+    assert_eq!(limits(&server), [(4000, 125_000_000), now[2], now[1]]);
     server.stop().expect("a clean end");
 }
 

@@ -409,7 +409,7 @@ fn the_control_socket_answers_nonsense_with_a_sentence() {
     check("hello\n", r#"{"refused":"not a request: expected value at line 1 column 1"}"#);
     check(
         "{\"command\":\"fly\"}\n",
-        "{\"refused\":\"not a request: unknown variant `fly`, expected one of `status`, `resize`, `create`, `delete`, `set-cache`, `set-tier`, `set-credits`, `set-host-credits`, `crash`, `warm`, `freeze`, `changed`, `read-done`, `record`, `release` at line 1 column 16\"}",
+        "{\"refused\":\"not a request: unknown variant `fly`, expected one of `status`, `resize`, `create`, `delete`, `set-cache`, `set-tier`, `set-rates`, `set-credits`, `set-host-credits`, `crash`, `warm`, `freeze`, `changed`, `read-done`, `record`, `release` at line 1 column 16\"}",
     );
     check(
         "{\"command\":\"resize\",\"volume\":\"w\",\"size\":\"1 GiB\"}\n",

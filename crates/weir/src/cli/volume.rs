@@ -60,6 +60,24 @@ pub(crate) enum VolumeCommand {
         #[command(flatten)]
         control: ControlArgs,
     },
+    /// Give a volume other bought IOPS and throughput, or other limits of its own.
+    #[command(after_help = "Examples:\n  \
+                      weir volume set-rates data --iops 12000\n  \
+                      weir volume set-rates data --iops 8000 --throughput 400MB/s\n\n\
+                      Families such as Premium SSD v2, Ultra and gp3 have bought rates. A rate that is not given \
+                      stays. A volume of the layout has its own rates again at the next start.")]
+    SetRates {
+        /// Volume name, as weir volume list shows it
+        name: String,
+        /// Operations per second.
+        #[arg(long, value_name = "N", required_unless_present = "throughput")]
+        iops: Option<Iops>,
+        /// Throughput, for example 400MB/s.
+        #[arg(long, value_name = "RATE")]
+        throughput: Option<BytesPerSec>,
+        #[command(flatten)]
+        control: ControlArgs,
+    },
     /// Fill the burst credits of a volume to a part of its bucket.
     #[command(after_help = "Example:\n  \
                       weir volume set-credits data 0%\n\n\

@@ -55,6 +55,15 @@ pub(crate) fn volume(command: &VolumeCommand) -> Result<u8, CliError> {
             let tier = done["tier"].as_str().unwrap_or(tier);
             output::talk(&format!("{name} has the limits of {tier}"));
         }
+        VolumeCommand::SetRates { name, iops, throughput, control } => {
+            let request =
+                Request::SetRates { volume: name.clone(), iops: *iops, throughput: *throughput };
+            let done = send(control, &request)?;
+            let iops = done["iops"].as_u64().map(|n| format!("{} IOPS", grouped(n)));
+            let throughput = done["throughput"].as_str().map(str::to_owned);
+            let rates: Vec<String> = iops.into_iter().chain(throughput).collect();
+            output::talk(&format!("{name} has {}", rates.join(" and ")));
+        }
         VolumeCommand::SetCredits { name, credits, control } => {
             let request = Request::SetCredits { volume: name.clone(), credits: *credits };
             let done = send(control, &request)?;

@@ -133,6 +133,35 @@ fn a_tier_is_changed_under_load_and_its_command_changes_it_back() {
     server.stop();
 }
 
+#[test]
+fn bought_rates_are_changed_under_load_and_set_back() {
+    let place = place();
+    let layout = "edition = \"azure-now\"\n[[volume]]\nname = \"data\"\nfamily = \"premium-ssd-v2\"\nsize = \"1 \
+        TiB\"\n";
+    let server = place.serve(layout, &[]);
+    let readers = Readers::start(&place, &["data"]);
+    let (report, said) = report(&place, &["--goal", "iops=3600"], 0);
+    assert_eq!(report["end"], "reached", "{report:#}");
+    let steps = report["steps"].as_array().expect("steps");
+    let change = steps[0]["change"].as_str().expect("words");
+    assert!(change.starts_with("data with 3"), "{change}");
+    let undo = report["undo"][0].as_str().expect("a command");
+    let expect =
+        "weir volume set-rates data --iops 3000 --throughput \"125 MB/s\" --control control.sock";
+    assert_eq!(undo, expect, "{said}");
+    let limit = || {
+        let (status, _, _) = run(place.weir(&["status", "-o", "json"]));
+        let status: Value = serde_json::from_str(&status).expect("JSON");
+        status["hosts"][0]["volumes"][0]["limit_iops"].as_u64().expect("a limit")
+    };
+    assert!(limit() >= 3600, "{}", limit());
+    let back = ["volume", "set-rates", "data", "--iops", "3000", "--throughput", "125 MB/s"];
+    assert_eq!(run(place.weir(&back)).1, "data has 3,000 IOPS and 125 MB/s\n");
+    assert_eq!(limit(), 3000);
+    drop(readers);
+    server.stop();
+}
+
 /// A load that is not that of the description is found before anything is changed.
 #[test]
 fn a_load_of_another_system_changes_nothing() {

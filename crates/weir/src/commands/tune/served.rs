@@ -16,7 +16,7 @@ use weir_server::control::{Request, ask};
 use weir_tune::counters::of_counters;
 use weir_tune::system::ALIKE;
 use weir_tune::{Measured, System, SystemError};
-use weir_units::{Bytes, Share, Span};
+use weir_units::{Bytes, BytesPerSec, Iops, Share, Span};
 
 /// The interval at which a wait looks for signals.
 const TICK: Duration = Duration::from_millis(50);
@@ -161,6 +161,12 @@ impl Served {
             Request::SetCache { volume, mode } => {
                 format!("weir volume set-cache {volume} {mode} --control {control}")
             }
+            Request::SetRates { volume, iops, throughput } => {
+                let iops = iops.map(|own| format!(" --iops {}", own.get())).unwrap_or_default();
+                let throughput =
+                    throughput.map(|own| format!(" --throughput \"{own}\"")).unwrap_or_default();
+                format!("weir volume set-rates {volume}{iops}{throughput} --control {control}")
+            }
             Request::SetCredits { volume, credits } => {
                 format!("weir volume set-credits {volume} \"{credits}\" --control {control}")
             }
@@ -208,6 +214,23 @@ impl Served {
                 let back = std::iter::once(resize(size));
                 let back = back.chain(own.named_tier().map(|named| tier(own, named)));
                 Some(vec![(resize(Bytes::new(*bytes)), back.collect())])
+            }
+            Change::Bought { name, iops, throughput } => {
+                let (host, volumes) = volumes(name)?;
+                let to = (Iops::new(*iops), BytesPerSec::new(*throughput));
+                let set = |own: &Volume, (iops, throughput)| Request::SetRates {
+                    volume: own.name.clone(),
+                    iops,
+                    throughput,
+                };
+                // Those that come with the size are not stated in the layout, but are the same if they are.
+                let present = |own: &Volume| {
+                    let gate = own.spec.limits.gate;
+                    let bytes = gate.bytes.and_then(|own| BytesPerSec::new(own.rate.get()));
+                    (gate.iops.and_then(|own| Iops::new(own.rate.get())), bytes)
+                };
+                let change = |own: &&Volume| (set(own, to), vec![set(own, present(own))]);
+                host.instance.is_none().then(|| volumes.iter().map(change).collect())
             }
             Change::Cache { name, mode } => {
                 let (_, volumes) = volumes(name)?;
