@@ -92,6 +92,10 @@ pub(crate) struct Timers {
     far: QuaternaryHeap<Reverse<u128>>,
     /// One entry for each alarm that is set again and again, so that it is replaced.
     slots: [u128; SLOTS],
+    /// The slot of the earliest of these.
+    first_slot: usize,
+    /// The earliest entry of all. A driver asks for it several times for each alarm.
+    first: u128,
     order: u32,
 }
 
@@ -105,6 +109,8 @@ impl Default for Timers {
             occupied: [0; BUCKETS / 64],
             far: QuaternaryHeap::new(),
             slots: [NEVER; SLOTS],
+            first_slot: 0,
+            first: NEVER,
             order: 0,
         }
     }
@@ -120,6 +126,12 @@ impl Timers {
     /// Sets the alarm of a slot, instead of one that is set there.
     pub(crate) fn set_slot(&mut self, slot: usize, at: Instant, alarm: Alarm) {
         self.slots[slot] = entry(at, self.next_order(), alarm);
+        if slot == self.first_slot {
+            self.first_slot = self.find_first_slot();
+        } else if self.slots[slot] < self.slots[self.first_slot] {
+            self.first_slot = slot;
+        }
+        self.first = self.find_first();
     }
 
     /// Returns the place that an alarm set now would have among those of the same time.
@@ -131,6 +143,7 @@ impl Timers {
     /// Sets an alarm that has this place among those of the same time.
     pub(crate) fn set_in_order(&mut self, at: Instant, order: u32, alarm: Alarm) {
         let entry = entry(at, order, alarm);
+        self.first = self.first.min(entry);
         let bucket = bucket(at);
         if bucket < self.horizon {
             let behind = self.near.partition_point(|other| *other > entry);
@@ -147,9 +160,13 @@ impl Timers {
         }
     }
 
+    #[inline]
     pub(crate) fn next(&self) -> Option<Instant> {
-        let first = self.first_in_order().min(self.slots[self.first_slot()]);
-        (first != NEVER).then(|| time(first))
+        (self.first != NEVER).then(|| time(self.first))
+    }
+
+    fn find_first(&self) -> u128 {
+        self.first_in_order().min(self.slots[self.first_slot])
     }
 
     /// Returns the earliest entry that is not in a slot.
@@ -160,26 +177,31 @@ impl Timers {
     /// Takes the earliest alarm that is not later than `now`.
     #[inline]
     pub(crate) fn expired(&mut self, now: Instant) -> Option<(Instant, Alarm)> {
-        let in_order = self.first_in_order();
-        let slot = self.first_slot();
-        let first = in_order.min(self.slots[slot]);
+        let first = self.first;
         if time(first) > now || first == NEVER {
             return None;
         }
-        if first < in_order {
-            self.slots[slot] = NEVER;
-            return Some((time(first), alarm(first)));
-        }
-        let first = self.near.pop().unwrap_or_else(|| self.take_ahead());
-        if self.near.is_empty() {
-            self.ahead = self.first_ahead();
-        }
+        self.take_first();
         Some((time(first), alarm(first)))
     }
 
-    /// Returns the slot of the earliest entry in one.
-    #[inline]
-    fn first_slot(&self) -> usize {
+    /// Takes the earliest entry of all.
+    fn take_first(&mut self) {
+        if self.first == self.slots[self.first_slot] {
+            self.slots[self.first_slot] = NEVER;
+            self.first_slot = self.find_first_slot();
+        } else {
+            if self.near.pop().is_none() {
+                self.take_ahead();
+            }
+            if self.near.is_empty() {
+                self.ahead = self.first_ahead();
+            }
+        }
+        self.first = self.find_first();
+    }
+
+    fn find_first_slot(&self) -> usize {
         let mut first = 0;
         for slot in 1..SLOTS {
             if self.slots[slot] < self.slots[first] {
@@ -201,8 +223,8 @@ impl Timers {
         self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Takes the first entry of all and makes the rest of its bucket the near one.
-    fn take_ahead(&mut self) -> u128 {
+    /// Takes the first entry behind `near`, and makes the rest of its bucket the near one.
+    fn take_ahead(&mut self) {
         let first = self.ahead;
         let bucket = bucket(time(first));
         if bucket - self.horizon >= BUCKETS as u64 {
@@ -221,7 +243,6 @@ impl Timers {
         }
         self.occupied[slot / 64] &= !(1 << (slot % 64));
         self.turn(bucket + 1);
-        first
     }
 
     /// Moves the horizon to a bucket, before which nothing lies in the wheel, and
