@@ -350,13 +350,14 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Against a sorted list, with times from nanoseconds to hours apart.
+        /// Against a sorted list, with times from nanoseconds to hours apart. An alarm in a slot replaces the one
+        /// that was there.
         #[test]
         fn agrees_with_a_sorted_list(
-            steps in proptest::collection::vec((0_u64..40, 0_u8..5, 0_u64..1 << 20), 1..400),
+            steps in proptest::collection::vec((0_u64..40, 0_u8..7, 0_u64..1 << 20), 1..400),
         ) {
             let mut timers = Timers::default();
-            let mut model: Vec<(u64, u32)> = Vec::new();
+            let mut model: Vec<(u64, u32, Option<usize>)> = Vec::new();
             let mut now = 0_u64;
             for (n, (magnitude, kind, part)) in (0_u32..).zip(steps) {
                 if kind == 0 {
@@ -372,11 +373,18 @@ mod tests {
                     let expect = (!model.is_empty()).then(|| model.remove(0));
                     let got = timers.expired(Instant::from_nanos(now));
                     let got = got.map(|(at, alarm)| (at.nanos(), alarm));
-                    proptest::prop_assert_eq!(got, expect.map(|(at, n)| (at, Alarm::Gate(n))));
+                    proptest::prop_assert_eq!(got, expect.map(|(at, n, _)| (at, Alarm::Gate(n))));
                 } else {
                     let at = now + (part >> 10) + ((1 << magnitude) >> 1);
-                    timers.set(Instant::from_nanos(at), Alarm::Gate(n));
-                    model.push((at, n));
+                    let slot = (kind > 4).then(|| usize::try_from(part).unwrap() % SLOTS);
+                    match slot {
+                        Some(slot) => {
+                            timers.set_slot(slot, Instant::from_nanos(at), Alarm::Gate(n));
+                            model.retain(|entry| entry.2 != Some(slot));
+                        }
+                        None => timers.set(Instant::from_nanos(at), Alarm::Gate(n)),
+                    }
+                    model.push((at, n, slot));
                 }
                 let first = model.iter().map(|entry| entry.0).min();
                 proptest::prop_assert_eq!(timers.next().map(Instant::nanos), first);
