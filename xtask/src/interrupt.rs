@@ -31,7 +31,7 @@ impl Interrupt {
         let wait = move || {
             for signal in signals.forever() {
                 if kept.swap(signal, Ordering::Relaxed) != 0 {
-                    // Only of signals that cannot be emulated, which these are not.
+                    // It fails only for signals without a default action.
                     let _ = emulate_default_handler(signal);
                 }
                 let _ = writeln!(io::stderr(), "{words}");

@@ -143,7 +143,10 @@ impl Change {
                 format!("{name} with a stripe unit of {}", weir_units::Bytes::new(*bytes))
             }
             Self::Bought { name, iops, throughput } => {
-                format!("{name} with {iops} IOPS and {} MiB/s bought", throughput >> 20)
+                let throughput = weir_units::BytesPerSec::new(*throughput);
+                let throughput =
+                    throughput.map_or_else(|| "0 B/s".to_owned(), |own| own.to_string());
+                format!("{name} with {iops} IOPS and {throughput} bought")
             }
             Self::Vcores { host, vcores } => format!("{host} with {vcores} vCores"),
             Self::InstanceIops { host, iops } => format!("{host} with {iops} IOPS"),

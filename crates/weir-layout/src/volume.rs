@@ -286,6 +286,17 @@ impl Volume {
         edition: Option<&Edition>,
     ) -> Result<Self, Fault> {
         let mut keys = self.keys.clone();
+        let provisions = |family: &str| edition.is_some_and(|own| own.provisioned(family).is_ok());
+        let has_rates = keys.limits.is_some() || self.family.as_deref().is_some_and(provisions);
+        if !has_rates {
+            let limits = match (&self.tier, keys.unlimited) {
+                (Some(tier), _) => format!("its limits are those of {tier}; change the tier"),
+                (None, true) => "it is unlimited".to_owned(),
+                (None, false) => "its limits follow from its size; resize it".to_owned(),
+            };
+            let reason = format!("it has no provisioned rates and no limits of its own: {limits}");
+            return Err(contradiction(&self.name, reason).at("iops"));
+        }
         keys.size = Some(self.spec.size);
         let (own_iops, own_throughput) = match &mut keys.limits {
             Some(limits) => (&mut limits.iops, &mut limits.throughput),

@@ -84,31 +84,35 @@ pub(crate) fn tell_of_damage(volume: &StoredVolume, notices: &Listening) {
     });
 }
 
-/// Returns the description of a created volume with the tier and the rates that `to` states. `None` if the
-/// volume is one of the layout.
-fn made_as(volume: &StoredVolume, to: &Volume) -> Option<String> {
+/// Returns the description of a created volume with the tier and the rates that `to` states.
+fn made_as(volume: &StoredVolume, to: &Volume) -> Result<String, ServerError> {
+    let unreadable = |reason: String| ServerError::Volume {
+        volume: volume.name().to_owned(),
+        reason: format!("its description in meta.json cannot be changed: {reason}"),
+    };
     let meta = volume.meta();
-    let made: NewVolume = serde_json::from_str(meta.attributes.get(MADE)?).ok()?;
+    let made = meta.attributes.get(MADE).ok_or_else(|| unreadable("there is none".to_owned()))?;
+    let made: NewVolume =
+        serde_json::from_str(made).map_err(|error| unreadable(error.to_string()))?;
     let tier = to.named_tier().map(str::to_owned);
     // The limits of an instance's file follow from its size.
     let is_file = made.role.is_some();
     let (iops, throughput) = if is_file { (made.iops, made.throughput) } else { to.rates() };
-    serde_json::to_string(&NewVolume { tier, iops, throughput, ..made }).ok()
+    let made = NewVolume { tier, iops, throughput, ..made };
+    serde_json::to_string(&made).map_err(|error| unreadable(error.to_string()))
 }
 
 /// Stores the tier and the rates of a created volume, as far as they are stated.
 pub(crate) fn remember_limits(volume: &StoredVolume, to: &Volume) -> Result<(), ServerError> {
-    let Some(made) = made_as(volume, to) else { return Ok(()) };
-    Ok(volume.set_attribute(MADE, Some(&made))?)
+    Ok(volume.set_attribute(MADE, Some(&made_as(volume, to)?))?)
 }
 
 /// Has the resize of a created volume store its limits in the same step.
 pub(crate) fn remember_limits_with_size(
     volume: &StoredVolume,
     to: &Volume,
-) -> Option<AttributeWithSize> {
-    let made = made_as(volume, to)?;
-    Some(volume.attribute_with_size(to.spec.size, MADE, &made))
+) -> Result<AttributeWithSize, ServerError> {
+    Ok(volume.attribute_with_size(to.spec.size, MADE, &made_as(volume, to)?))
 }
 
 /// The bytes of a volume, found or created.

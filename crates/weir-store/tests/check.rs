@@ -155,7 +155,8 @@ fn missing_checksums_are_named_with_the_way_out() {
     assert_eq!(
         made("sums/00000"),
         format!(
-            "DIR/volumes/db/sums/00000, which has their checksums, is missing; restore it from a copy, or {anew}"
+            "the bytes are not those of their checksums, and DIR/volumes/db/sums/00000, which would have them, \
+             does not exist; if it was there, restore it from a copy"
         )
     );
     assert_eq!(

@@ -11,28 +11,36 @@ use crate::measure::Measured;
 use weir_report::number::{float, whole};
 use weir_units::Span;
 use weir_workload::JobSpec;
-use weir_workload::job::{Think, ThinkCount};
+use weir_workload::job::{Mix, Think, ThinkCount};
 
-/// The largest share of a turn that may be the clients' own. With more, the load is rather not the one that was
-/// described.
+/// The largest share of a turn that may be the clients' own, and the longest such time. With more, the load is
+/// not the one that was described.
 const MOST: f64 = 0.25;
+const LONGEST: f64 = 1e6;
 
-/// Returns the time of the clients, if all of them wait for each answer, and have no pauses and rates of their
-/// own.
+/// Returns the time of the clients, if as many are connected as the jobs describe, and all of them only wait for
+/// each answer.
 pub(crate) fn time_of(load: &Load, measured: &Measured) -> Option<Span> {
     let Load::Jobs(file) = load else { return None };
-    if !file.jobs.iter().all(waits_for_each_answer) || measured.iops <= 0.0 {
+    let clients: u64 = file.jobs.iter().map(|job| u64::from(job.clones)).sum();
+    let is_described = measured.clients == Some(clients);
+    if !is_described || !file.jobs.iter().all(only_waits) || measured.iops <= 0.0 {
         return None;
     }
-    let clients: u64 = file.jobs.iter().map(|job| u64::from(job.clones)).sum();
     let turn = float(clients) * 1e9 / measured.iops;
     let own = turn - measured.mean_ns;
-    (own > 0.0 && own <= MOST * turn).then(|| Span::from_nanos(whole(own)))
+    (own > 0.0 && own <= LONGEST && own <= MOST * turn).then(|| Span::from_nanos(whole(own)))
 }
 
-fn waits_for_each_answer(job: &JobSpec) -> bool {
+/// Returns whether a job reads and writes one block after the other from start to end. Counters have no time of
+/// flushes and trims, and what is paced or ends early is not slower by the client's time.
+fn only_waits(job: &JobSpec) -> bool {
     let has_rate = [job.rate.read, job.rate.write, job.rate.trim].iter().any(Option::is_some);
-    job.effective_depth() == 1 && job.think.is_none() && !has_rate && job.wave == 0
+    let is_paced = has_rate || job.think.is_some() || job.start_delay > Span::ZERO || job.wave > 0;
+    let flushes = job.fsync > 0 || job.fdatasync > 0 || job.end_fsync;
+    let trims = matches!(job.mix, Mix::Trim | Mix::TrimWrite);
+    let ends_early = !job.time_based || job.number_ios.is_some();
+    job.effective_depth() == 1 && !(is_paced || flushes || trims || ends_early)
 }
 
 /// Returns the load of clients that take this time after each answer.

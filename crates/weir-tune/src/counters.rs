@@ -40,6 +40,8 @@ pub fn of_counters(
         for export in &host.exports {
             all.add(&Requests::between(&export.name, old, new));
         }
+        let connected = new.exports.iter().map(|own| own.clients.len() as u64).sum::<u64>();
+        measured.clients = Some(measured.clients.unwrap_or(0) + connected);
         for (volume, own) in host.volumes.iter().enumerate() {
             let none = VolumeStatus::default();
             let find = |status: &'_ HostStatus| {

@@ -34,6 +34,8 @@ pub struct Measured {
     pub p99_ns: u64,
     /// Mean latency at storage in nanoseconds.
     pub mean_ns: f64,
+    /// Connections of clients, if it was measured on a server.
+    pub clients: Option<u64>,
     /// Transactions per minute of all databases, if the load is databases.
     pub transactions_per_min: Option<f64>,
     /// Mean response time of the transactions of all databases in nanoseconds, if the load is

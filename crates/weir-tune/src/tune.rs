@@ -208,8 +208,8 @@ impl Walk<'_> {
             return Ok(apart);
         }
         self.report.notes.push(format!(
-            "clients take {} from an answer to their next request, as measured before any change; predictions \
-             include it",
+            "clients take {} from an answer to their next request, fitted to the measurement before any change; \
+             predictions include it",
             time(float(own.nanos()))
         ));
         self.bench = bench;

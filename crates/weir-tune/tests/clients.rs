@@ -16,7 +16,7 @@ const LAYOUT: &str =
 /// A running system: what its clients do on it is a simulation of other jobs.
 struct Running<'a> {
     clients: Bench<'a>,
-    layouts: usize,
+    connected: u64,
 }
 
 impl System for Running<'_> {
@@ -38,8 +38,8 @@ impl System for Running<'_> {
         _layout: &Layout,
         _predicted: &Measured,
     ) -> Result<Measured, SystemError> {
-        self.layouts += 1;
-        Ok(self.clients.measure("layout.toml", text, Effort::Full)?)
+        let clients = Some(self.connected);
+        Ok(Measured { clients, ..self.clients.measure("layout.toml", text, Effort::Full)? })
     }
 
     fn apply(&mut self, _change: &Change, _before: &Layout) -> Result<(), SystemError> {
@@ -64,10 +64,10 @@ fn bench<'a>(catalog: &'a Catalog, options: &str) -> Bench<'a> {
 }
 
 /// Tunes a system whose clients are those of `clients`, described by `described`.
-fn tuned(described: &str, clients: &str, goal: &str) -> Tuned {
+fn tuned(described: &str, (connected, clients): (u64, &str), goal: &str) -> Tuned {
     let catalog = Catalog::builtin();
     let bench = bench(&catalog, described);
-    let mut system = Running { clients: self::bench(&catalog, clients), layouts: 0 };
+    let mut system = Running { clients: self::bench(&catalog, clients), connected };
     let goal = Goal { targets: vec![goal.parse().expect("a target")] };
     tune_on(&mut system, ("layout.toml", LAYOUT), &bench, &goal, TuneOptions::default())
         .expect("a walk")
@@ -75,7 +75,7 @@ fn tuned(described: &str, clients: &str, goal: &str) -> Tuned {
 
 #[test]
 fn the_time_of_clients_that_wait_for_each_answer_is_a_part_of_the_predictions() {
-    let tuned = tuned("numjobs=6\n", "numjobs=6\nthinktime=400us\n", "iops=2400");
+    let tuned = tuned("numjobs=6\n", (6, "numjobs=6\nthinktime=400us\n"), "iops=2400");
     let report = &tuned.report;
     assert_eq!(report.end, TuneEnd::Reached, "{} {:?}", report.verdict, report.notes);
     let note = "clients take 400 us from an answer to their next request";
@@ -86,14 +86,17 @@ fn the_time_of_clients_that_wait_for_each_answer_is_a_part_of_the_predictions() 
 
 #[test]
 fn clients_that_do_less_than_is_described_are_not_explained_by_their_own_time() {
-    // Half of the clients, clients with much time, and clients that do not wait for each answer.
+    // Fewer clients, clients with much time, clients that do not wait for each answer, and others that flush.
     for (described, clients) in [
-        ("numjobs=6\n", "numjobs=3\n"),
-        ("numjobs=6\n", "numjobs=6\nthinktime=2ms\n"),
-        ("ioengine=libaio\niodepth=6\n", "ioengine=libaio\niodepth=4\n"),
+        ("numjobs=6\n", (3, "numjobs=3\n")),
+        ("numjobs=6\n", (5, "numjobs=5\n")),
+        ("numjobs=8\n", (7, "numjobs=7\n")),
+        ("numjobs=6\n", (6, "numjobs=6\nthinktime=2ms\n")),
+        ("ioengine=libaio\niodepth=6\n", (1, "ioengine=libaio\niodepth=4\n")),
+        ("numjobs=6\nfsync=4\n", (6, "numjobs=6\nthinktime=900us\n")),
     ] {
         let tuned = tuned(described, clients, "iops=4000");
-        assert_eq!(tuned.report.end, TuneEnd::Unpredicted, "{clients}: {}", tuned.report.verdict);
+        assert_eq!(tuned.report.end, TuneEnd::Unpredicted, "{clients:?}: {}", tuned.report.verdict);
         assert!(tuned.report.steps.is_empty());
     }
 }

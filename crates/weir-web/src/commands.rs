@@ -14,14 +14,13 @@ pub(crate) fn read(body: &[u8]) -> Result<Request, Refusal> {
     match request {
         Request::Resize { .. }
         | Request::SetTier { .. }
-        | Request::SetRates { .. }
         | Request::SetCache { .. }
         | Request::SetCredits { .. }
         | Request::SetHostCredits { .. }
         | Request::Crash { .. } => Ok(request),
         _ => Err(Refusal::new(
             StatusCode::FORBIDDEN,
-            "the page can change tiers, bought rates, sizes, cache modes and credits, and crash a host; use the \
+            "the page can change tiers, sizes, cache modes and credits, and crash a host; use the \
              control socket for the rest",
         )),
     }
@@ -32,12 +31,6 @@ pub(crate) fn words(request: &Request) -> (String, String) {
     match request {
         Request::Resize { volume, size } => (volume.clone(), format!("resize to {size}")),
         Request::SetTier { volume, tier } => (volume.clone(), format!("tier {tier}")),
-        Request::SetRates { volume, iops, throughput } => {
-            let iops = iops.map(|own| format!("{} IOPS", own.get()));
-            let rates: Vec<String> =
-                iops.into_iter().chain(throughput.map(|own| own.to_string())).collect();
-            (volume.clone(), rates.join(" and "))
-        }
         Request::SetCache { volume, mode } => (volume.clone(), format!("cache {mode}")),
         Request::SetCredits { volume, credits } => (volume.clone(), format!("credits {credits}")),
         Request::SetHostCredits { host, credits } => (host.clone(), format!("credits {credits}")),

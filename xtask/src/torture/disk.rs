@@ -93,5 +93,6 @@ fn must(program: &str, args: &[&str], folder: &Path) -> Result<(), XtaskError> {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(lost(&format!("{program} in {}: {}", folder.display(), said.trim())))
+    let words = format!("{program} in {}: {}", folder.display(), said.trim());
+    Err(system("preparing a disk")(std::io::Error::other(words)))
 }

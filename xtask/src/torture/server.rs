@@ -6,7 +6,7 @@ use super::load::Loads;
 use super::system::System;
 use crate::error::XtaskError;
 use crate::interrupt::apart;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -133,7 +133,7 @@ impl Served {
     pub(super) fn kill(&mut self) -> Result<(), XtaskError> {
         if let Some(disk) = &self.disk {
             // It must not see the errors of a disk without power.
-            self.signal(Signal::STOP)?;
+            self.freeze()?;
             disk.lose_power()?;
         }
         self.child.kill().map_err(system("killing the server"))?;
@@ -141,10 +141,21 @@ impl Served {
         self.disk.as_ref().map_or(Ok(()), |disk| disk.recover())
     }
 
-    fn signal(&self, signal: Signal) -> Result<(), XtaskError> {
+    /// Stops all its threads, so that it answers nobody any more.
+    fn freeze(&self) -> Result<(), XtaskError> {
+        self.signal(Signal::STOP)?;
+        let stopped = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+        let waited = waitid(WaitId::Pid(self.pid()?), stopped);
+        waited.map(drop).map_err(|error| system("stopping the server")(error.into()))
+    }
+
+    fn pid(&self) -> Result<Pid, XtaskError> {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or_else(|| lost("the server has no number"))?;
-        kill_process(pid, signal)
+        pid.ok_or_else(|| lost("the server has no number"))
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), XtaskError> {
+        kill_process(self.pid()?, signal)
             .map_err(|error| system("sending a signal to the server")(error.into()))
     }
 

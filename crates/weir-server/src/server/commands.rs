@@ -13,7 +13,7 @@ use std::sync::mpsc::channel;
 use weir_core::{CacheMode, Cap, DeviceId, VolumeId};
 use weir_layout::error::Kind as LayoutKind;
 use weir_layout::{Host, Volume};
-use weir_store::Volume as StoredVolume;
+use weir_store::{Store as _, Volume as StoredVolume};
 use weir_units::{Bytes, BytesPerSec, Iops, Share};
 
 /// The tiers of a volume that was resized, if it has any.
@@ -120,13 +120,21 @@ impl Shared {
         })?;
         let (id, spec, own) = (change.id, change.to.spec.clone(), name.to_owned());
         let made = self.made(&change);
-        let _stores_limits =
-            made.and_then(|volume| starting::remember_limits_with_size(volume, &change.to));
+        let stores = made.map(|volume| starting::remember_limits_with_size(volume, &change.to));
+        let _stores_limits = stores.transpose()?;
         let (sender, receiver) = channel();
         change.mailbox.send(Message::Call(Box::new(move |host, now| {
             host.resize(now, id, &own, &spec, behind, move |result| drop(sender.send(result)));
         })));
-        receiver.recv().map_err(|_| gone())??;
+        let resized = receiver.recv().map_err(|_| gone())?;
+        // One that fails late has its new size and limits nevertheless.
+        if let Err(error) = resized {
+            let is_there = |volume: &Arc<StoredVolume>| volume.size() == size;
+            if change.stored.as_ref().is_some_and(is_there) {
+                change.keep();
+            }
+            return Err(error);
+        }
         let after = change.to.tier.clone();
         change.keep();
         Ok(Tiers { before, after })
@@ -177,13 +185,13 @@ impl Shared {
         Ok(json!({ "volume": name, "iops": iops.map(Iops::get), "throughput": throughput }))
     }
 
-    /// Applies a change of limits, and keeps it.
+    /// Stores a change of limits, and applies it.
     fn limit(&self, change: Change<'_>) -> Result<(), ServerError> {
-        let (id, limits) = (change.id, change.to.spec.limits);
-        ask(&change.mailbox, move |host, now| host.set_limits(now, id, limits))?;
         if let Some(volume) = self.made(&change) {
             starting::remember_limits(volume, &change.to)?;
         }
+        let (id, limits) = (change.id, change.to.spec.limits);
+        ask(&change.mailbox, move |host, now| host.set_limits(now, id, limits))?;
         change.keep();
         Ok(())
     }

@@ -124,13 +124,12 @@ impl FileSums {
     }
 }
 
-/// Returns the reason why no block at `offset` in the volume has its checksum, if their file is missing.
+/// Returns the reason of damage at `offset` in the volume, if the file of its checksums does not exist.
 pub(crate) fn missing(dir: &Path, offset: u64) -> Option<String> {
     let file = dir.join(SUMS).join(segment_name(offset / BLOCK * SUM / SEGMENT.get()));
-    let reason = "which has their checksums, is missing; restore it from a copy, or serve the volume once with \
-                  checksums = false and then with true: its checksums are computed anew, from bytes that are \
-                  not verified";
-    (!file.exists()).then(|| format!("{}, {reason}", file.display()))
+    let found = "the bytes are not those of their checksums";
+    let way_out = "which would have them, does not exist; if it was there, restore it from a copy";
+    (!file.exists()).then(|| format!("{found}, and {}, {way_out}", file.display()))
 }
 
 fn open_list(dir: &Path) -> Result<FileStore> {

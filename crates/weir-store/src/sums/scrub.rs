@@ -23,7 +23,7 @@ pub struct DamagedRange {
     pub offset: u64,
     /// The length in bytes.
     pub len: u64,
-    /// The reason, unless they are not those of their checksums.
+    /// The reason; `None` for bytes that differ from their checksums.
     pub reason: Option<String>,
 }
 

@@ -60,12 +60,12 @@ pub(crate) enum VolumeCommand {
         #[command(flatten)]
         control: ControlArgs,
     },
-    /// Give a volume other bought IOPS and throughput, or other limits of its own.
+    /// Change the provisioned IOPS and throughput of a volume, or its own limits.
     #[command(after_help = "Examples:\n  \
                       weir volume set-rates data --iops 12000\n  \
                       weir volume set-rates data --iops 8000 --throughput 400MB/s\n\n\
-                      Families such as Premium SSD v2, Ultra and gp3 have bought rates. A rate that is not given \
-                      stays. A volume of the layout has its own rates again at the next start.")]
+                      Families such as Premium SSD v2, Ultra and gp3 have provisioned rates. A rate that is not given \
+                      stays. A volume of the layout returns to the layout's rates at the next start.")]
     SetRates {
         /// Volume name, as weir volume list shows it
         name: String,
@@ -119,11 +119,10 @@ pub(crate) struct CreateArgs {
     /// Tier set or family, for editions that have several.
     #[arg(long, value_name = "FAMILY")]
     pub(crate) family: Option<String>,
-    /// Operations per second: the provisioned ones of a family that has them, otherwise the limit of a disk
-    /// without a tier.
+    /// Provisioned IOPS of a family that has them, otherwise the limit of a disk without a tier.
     #[arg(long, value_name = "IOPS")]
     pub(crate) iops: Option<Iops>,
-    /// Throughput, for example 200MB/s, likewise.
+    /// Provisioned throughput or throughput limit, for example 200MB/s.
     #[arg(long, value_name = "RATE")]
     pub(crate) throughput: Option<BytesPerSec>,
     /// No limits and no latency.

@@ -478,6 +478,11 @@ fn volumes_are_made_and_deleted_on_a_running_server() {
     );
     check(&["delete", "x"], "x: its data cannot be recovered; confirm the deletion with --yes");
     check(
+        &["set-rates", "v", "--iops", "9000"],
+        "volume \"v\": it has no provisioned rates and no limits of its own: its limits are those of P10; change \
+         the tier",
+    );
+    check(
         &["delete", "v", "--yes"],
         "volume \"v\": it is in the layout; remove it there, and then remove its folder",
     );
