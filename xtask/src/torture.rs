@@ -197,7 +197,12 @@ fn kinds(plan: &Plan, must: bool, out: &mut dyn Write) -> Result<Vec<Kind>, Xtas
     if let Some((kind, lack)) = plan.kinds.iter().find_map(|own| Some((own, own.lacks()?))) {
         return Err(XtaskError::Lost(format!("--kind {}: {lack}", kind.name())));
     }
-    let mut kinds = plan.kinds.clone();
+    let mut kinds: Vec<Kind> = Vec::new();
+    for kind in &plan.kinds {
+        if !kinds.contains(kind) {
+            kinds.push(*kind);
+        }
+    }
     if kinds.is_empty() {
         for kind in Kind::ALL {
             match kind.lacks() {

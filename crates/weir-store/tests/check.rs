@@ -160,6 +160,12 @@ fn missing_checksums_are_named_with_the_way_out() {
         )
     );
     assert_eq!(
+        made("open"),
+        format!(
+            "DIR/volumes/db/open is missing; it contained the list of regions with unknown checksums; {anew}"
+        )
+    );
+    assert_eq!(
         made("sums"),
         "DIR/volumes/db/sums is missing; it contained checksums of the volume; restore the folder from a copy, \
          or serve the volume once with checksums = false: its bytes are then served without verification"

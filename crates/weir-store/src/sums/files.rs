@@ -92,7 +92,7 @@ impl FileSums {
         let opened =
             Self::open(name, data, Cached::new(sums, room), open_list(dir)?, Pace::DEFAULT);
         opened.map_err(|error| match error {
-            StoreError::Damaged { what, hint } => {
+            StoreError::Damaged { what, hint } if hint == log::ANEW => {
                 let file = dir.join(OPEN).join(segment_name(0));
                 StoreError::Damaged { what: format!("{}: {what}", file.display()), hint }
             }
@@ -141,6 +141,13 @@ fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
     let folder = dir.join(name);
     if folder.is_dir() {
         return Ok(folder);
+    }
+    if name == OPEN {
+        let what = "is missing; it contained the list of regions with unknown checksums";
+        return Err(StoreError::Damaged {
+            what: format!("{} {what}", folder.display()),
+            hint: log::ANEW,
+        });
     }
     Err(StoreError::Damaged {
         what: format!("{} is missing; it contained checksums of the volume", folder.display()),

@@ -17,6 +17,10 @@ pub(super) const REGIONS: u64 = 4096;
 
 /// The bytes of the file.
 pub(crate) const LEN: u64 = 2 * SLOT;
+/// The way out of a list that is missing or damaged.
+pub(super) const ANEW: &str = "serve the volume once with checksums = false and then with true: its checksums are \
+                               computed anew, from bytes that are not verified";
+
 const SLOT: u64 = 4096;
 const MAGIC: &[u8; 8] = b"WEIRSUM1";
 const GENERATION: std::ops::Range<usize> = 8..16;
@@ -73,8 +77,7 @@ impl<S: Store> Log<S> {
             return Err(StoreError::Damaged {
                 what: "the list of a volume's regions with unknown checksums is missing or damaged"
                     .to_owned(),
-                hint: "serve the volume once with checksums = false and then with true: its checksums are \
-                       computed anew, from bytes that are not verified",
+                hint: ANEW,
             });
         };
         let open = if is_sure { open } else { Regions::ALL };

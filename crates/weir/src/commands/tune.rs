@@ -73,7 +73,7 @@ fn walk(args: &TuneArgs, catalog: &Catalog) -> Result<(Tuned, Option<u8>), CliEr
     };
     if args.control.is_some() && tuned.report.end == TuneEnd::Exhausted {
         notes.push(
-            "a running server takes other tiers, sizes and cache modes; weir tune without --control \
+            "a running server takes other tiers, sizes, provisioned rates and cache modes; weir tune without --control \
              tries all changes"
                 .to_owned(),
         );

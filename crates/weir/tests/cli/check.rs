@@ -106,7 +106,8 @@ fn damage_that_a_read_meets_is_in_the_status_the_metrics_and_once_in_the_log() {
     };
     damaged(0);
     let (text, _, _) = run(place.weir(&["status"]));
-    assert!(!text.contains("damaged"), "{text}");
+    let expect = " with checksums  failed requests  damaged blocks  offsets\n data                          0               0\n";
+    assert!(text.contains(expect), "{text}");
     let mut client = place.open("data");
     for offset in [4096, 4096, 0, 12_288] {
         let read = client.read(offset, &mut [0; 4096]);
@@ -114,7 +115,7 @@ fn damage_that_a_read_meets_is_in_the_status_the_metrics_and_once_in_the_log() {
     }
     damaged(3);
     let (text, _, _) = run(place.weir(&["status"]));
-    let expect = " damaged  failed requests  blocks  offsets\n data                   3       2  4096 12288\n";
+    let expect = " with checksums  failed requests  damaged blocks  offsets\n data                          3               2  4096 12288\n";
     assert!(text.contains(expect), "{text}");
     let (json, _, _) = run(place.weir(&["status", "--output", "json"]));
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
