@@ -25,7 +25,7 @@ use weir_workload::{FioError, Isolated, PlaceError, fio, place};
 /// target by the same share, because percentiles of a run are exact to 1 %.
 pub const TOLERANCE: u64 = 20_000;
 
-/// Number of requests to simulate, as far as a run of 1 to 10 seconds allows.
+/// Number of requests to simulate, as far as a run of 2 to 10 seconds allows.
 const REQUESTS: u64 = 400_000;
 
 /// The same for a quick run.
@@ -35,8 +35,8 @@ const QUICK_REQUESTS: u64 = 40_000;
 const NEAR: u64 = 10_000;
 const LONGER: u64 = 6;
 
-/// The least of these factors, for more than [`REQUESTS`] in a second: a longer run has enough of them earlier, but a
-/// queue that grows needs time to do so.
+/// The least of these factors, if a longer run has six times [`REQUESTS`] earlier. A queue that grows, and a wide
+/// stripe that fills evenly, need time as well as requests.
 const LEAST_LONGER: u64 = 3;
 
 /// If the median of a longer run is longer by more than this part (one fourth), the queue grows.
@@ -377,7 +377,7 @@ fn run(
         let seconds = (QUICK_REQUESTS / all.max(1)).clamp(2, 10);
         return run_for(seconds, layout, loads, how.seed, &of);
     }
-    let seconds = (REQUESTS / all.max(1)).clamp(1, 10);
+    let seconds = (REQUESTS / all.max(1)).clamp(2, 10);
     let (got, sample) = run_for(seconds, layout, loads, how.seed, &of)?;
     let is_near = |got: &Got| (got.part() - (1.0 - part_of(TOLERANCE))).abs() < part_of(NEAR);
     // At a saturated limit the queue grows during the whole run, so a latency that is met in a
