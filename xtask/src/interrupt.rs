@@ -56,7 +56,7 @@ impl Interrupt {
 }
 
 /// Makes a command that Ctrl-C in a terminal does not reach, so that it ends when the campaign ends it.
-pub(crate) fn apart(program: impl AsRef<OsStr>) -> Command {
+pub(crate) fn in_own_group(program: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(program);
     command.process_group(0);
     command

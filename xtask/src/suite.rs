@@ -114,7 +114,7 @@ pub struct Plan<'a> {
 pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
     let weir = &crate::program(plan.weir)?;
     let name = name_of(plan.suite);
-    let source = source::of(plan.suite);
+    let source = source::source_of(plan.suite);
     let checkout = source::check(name, source, plan.checkout)?;
     let checkout = || checkout.as_deref().ok_or_else(|| source::missing(name, source));
     let mut results = Results::new(name, plan.only, out)?;

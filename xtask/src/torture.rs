@@ -133,8 +133,8 @@ impl Kind {
         }
     }
 
-    /// Returns whether the disk of a system loses power whenever its server is killed: every other one of a kind
-    /// does, in a turn those of every other kind. That of `full` is in memory.
+    /// Returns whether the disk of a system loses power whenever its server is killed. Turns with and without losses
+    /// of power alternate, and every other kind begins with one. The disk of `full` is in memory.
     fn loses_power(self, seed: u64, turn: u64) -> bool {
         let at = Self::ALL.iter().position(|kind| *kind == self).unwrap_or(0) as u64;
         self != Self::Full && (seed ^ turn ^ at) & 1 == 0

@@ -96,11 +96,11 @@ impl Host {
         self.volumes[volume.0].in_tier(tier, edition).map_err(|fault| fault.kind)
     }
 
-    /// Resolves a volume with other bought rates, or other limits of its own; a rate that is not given stays.
+    /// Resolves a volume with other provisioned rates, or other limits of its own; a rate that is not given stays.
     ///
     /// # Errors
     ///
-    /// [`Kind`] if its family has no bought rates or not these, or if the volume has no limits.
+    /// [`Kind`] if the volume has neither provisioned rates nor limits of its own, or its family excludes the new ones.
     pub fn rerated(
         &self,
         volume: VolumeId,

@@ -52,7 +52,7 @@ impl Volume {
         self.keys.tier.as_deref()
     }
 
-    /// Returns the rates that are bought or set for the volume, as far as they are stated.
+    /// Returns the provisioned rates or own limits of the volume, as far as they are stated.
     #[must_use]
     pub fn rates(&self) -> (Option<Iops>, Option<BytesPerSec>) {
         match &self.keys.limits {
@@ -277,8 +277,7 @@ impl Volume {
         self.changed(keys, edition)
     }
 
-    /// Resolves the volume with other rates: the bought ones of its family, or limits of its own. A rate that is
-    /// not given stays.
+    /// Resolves the volume with other provisioned rates, or other limits of its own. A rate that is not given stays.
     pub(crate) fn with_rates(
         &self,
         iops: Option<Iops>,

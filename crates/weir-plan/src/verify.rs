@@ -35,8 +35,8 @@ const QUICK_REQUESTS: u64 = 40_000;
 const NEAR: u64 = 10_000;
 const LONGER: u64 = 6;
 
-/// The least of these factors, if a longer run has six times [`REQUESTS`] earlier. A queue that grows, and a wide
-/// stripe that fills evenly, need time as well as requests.
+/// The smallest factor, for layouts that reach six times [`REQUESTS`] earlier. A growing queue and a wide stripe
+/// need time as well as requests.
 const LEAST_LONGER: u64 = 3;
 
 /// If the median of a longer run is longer by more than this part (one fourth), the queue grows.

@@ -56,7 +56,7 @@ pub enum Request {
         /// The tier.
         tier: String,
     },
-    /// Gives a volume other bought rates, or other limits of its own. A rate that is not given stays.
+    /// Changes the provisioned rates of a volume, or its own limits. A rate that is not given stays.
     SetRates {
         /// The volume.
         volume: String,

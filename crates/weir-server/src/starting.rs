@@ -85,7 +85,7 @@ pub(crate) fn tell_of_damage(volume: &StoredVolume, notices: &Listening) {
 }
 
 /// Returns the description of a created volume with the tier and the rates that `to` states.
-fn made_as(volume: &StoredVolume, to: &Volume) -> Result<String, ServerError> {
+fn description_for(volume: &StoredVolume, to: &Volume) -> Result<String, ServerError> {
     let unreadable = |reason: String| ServerError::Volume {
         volume: volume.name().to_owned(),
         reason: format!("its description in meta.json cannot be changed: {reason}"),
@@ -104,7 +104,7 @@ fn made_as(volume: &StoredVolume, to: &Volume) -> Result<String, ServerError> {
 
 /// Stores the tier and the rates of a created volume, as far as they are stated.
 pub(crate) fn remember_limits(volume: &StoredVolume, to: &Volume) -> Result<(), ServerError> {
-    Ok(volume.set_attribute(MADE, Some(&made_as(volume, to)?))?)
+    Ok(volume.set_attribute(MADE, Some(&description_for(volume, to)?))?)
 }
 
 /// Has the resize of a created volume store its limits in the same step.
@@ -112,7 +112,7 @@ pub(crate) fn remember_limits_with_size(
     volume: &StoredVolume,
     to: &Volume,
 ) -> Result<AttributeWithSize, ServerError> {
-    Ok(volume.attribute_with_size(to.spec.size, MADE, &made_as(volume, to)?))
+    Ok(volume.attribute_with_size(to.spec.size, MADE, &description_for(volume, to)?))
 }
 
 /// The bytes of a volume, found or created.

@@ -236,12 +236,19 @@ impl MetaFile {
         let mut meta = self.lock();
         let mut changed = meta.clone();
         change(&mut changed);
-        self.add_attribute(&mut changed);
         if changed == *meta { Ok(()) } else { self.replace(&mut meta, changed) }
     }
 
+    /// Changes the size, durably, with the attribute that is stored with it.
+    pub(crate) fn change_size(&self, change: impl FnOnce(&mut Meta)) -> Result<()> {
+        self.change(|meta| {
+            change(meta);
+            self.add_attribute(meta);
+        })
+    }
+
     /// Adds the attribute that is stored with the size, if `changed` has this size.
-    fn add_attribute(&self, changed: &mut Meta) {
+    pub(crate) fn add_attribute(&self, changed: &mut Meta) {
         if let Some(with) = &*locked(&self.with_size)
             && with.size == changed.size
         {
@@ -250,8 +257,7 @@ impl MetaFile {
     }
 
     /// Puts `changed` in place of what [`lock`](Self::lock) gave.
-    pub(crate) fn replace(&self, meta: &mut Meta, mut changed: Meta) -> Result<()> {
-        self.add_attribute(&mut changed);
+    pub(crate) fn replace(&self, meta: &mut Meta, changed: Meta) -> Result<()> {
         changed.save(&self.dir).inspect_err(|_| {
             // If it failed late, the file may be the new one already, and a
             // smaller size in it would cut off what is written from here on.

@@ -278,6 +278,7 @@ impl Volume {
             store.prepare(new)?;
         }
         let mut changed = Meta { size: new, ..meta.clone() };
+        self.meta.add_attribute(&mut changed);
         changed.segments.retain(|number| share(new.get(), meta.segment.get(), *number) > 0);
         self.meta.replace(&mut meta, changed)?;
         store.adopt(new)?;

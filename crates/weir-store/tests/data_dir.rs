@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use rustix::fs::inotify;
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;
@@ -109,6 +111,26 @@ fn a_folder_of_something_else_is_refused_and_left_alone() {
     assert_eq!(DataDir::open(file, "").unwrap_err().kind(), ErrorKind::Io);
 }
 
+/// Watches the folder of a volume for files that are put in place of others.
+fn watch(folder: &Path) -> OwnedFd {
+    let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+    // Equal events without another one in between are merged.
+    let both = inotify::WatchFlags::MOVED_FROM | inotify::WatchFlags::MOVED_TO;
+    inotify::add_watch(&watch, folder, both).unwrap();
+    watch
+}
+
+/// Returns how many versions of the metadata were put in place since the last call.
+fn versions(watch: &OwnedFd) -> usize {
+    let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+    let mut reader = inotify::Reader::new(watch, &mut buffer);
+    let mut versions = 0;
+    while let Ok(event) = reader.next() {
+        versions += usize::from(event.file_name() == Some(c"meta.json"));
+    }
+    versions
+}
+
 #[test]
 fn a_size_and_its_attribute_are_stored_in_one_step() {
     let dir = tempfile::tempdir().unwrap();
@@ -117,17 +139,19 @@ fn a_size_and_its_attribute_are_stored_in_one_step() {
     let paged = data.paged_volume("paged", new(Bytes::mib(8))).unwrap();
     for volume in [plain, paged] {
         let tier = || volume.meta().attributes.get("tier").cloned();
+        let watch = watch(&volume_path(&dir, volume.name()));
         for (mib, name) in [(16, "large"), (4, "small")] {
             let size = Bytes::mib(mib);
             let stores = volume.attribute_with_size(size, "tier", name);
             volume.set_attribute("note", Some(name)).unwrap();
             assert_ne!(tier().as_deref(), Some(name), "stored before the resize");
-            // Nothing else writes the file: what it has now is what the resize stored.
+            versions(&watch);
             volume.set_size(size).unwrap();
+            assert_eq!(versions(&watch), 1, "of meta.json, by {}", volume.name());
             assert_eq!((tier().as_deref(), volume.size()), (Some(name), size));
             drop(stores);
         }
-        // Of the same size, and of one that cannot be.
+        // A resize to the present size stores it, too, and one that fails does not.
         let stores = volume.attribute_with_size(Bytes::mib(4), "tier", "other");
         volume.set_size(Bytes::mib(4)).unwrap();
         drop(stores);

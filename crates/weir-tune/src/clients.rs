@@ -1,10 +1,9 @@
 //! The time that the clients of a running server take between an answer and their next request.
 //!
-//! A simulated job sends its next request at once. A real client first receives the answer and makes the next
-//! request, over a socket and through a scheduler. If it waits for each answer, that time is a part of each
-//! turn, so its rate is lower by it. The time follows from the measurement before the first step: with `n`
-//! clients, a rate `x` and a mean latency `l` at the server, it is `n / x - l`. It does not depend on limits, so
-//! the predictions of later steps have the same.
+//! A simulated job sends its next request at once. A real client first receives the answer and prepares the next
+//! request. With one request in flight, this time is a part of each cycle, and lowers the client's rate. By
+//! Little's law, with `n` clients, a rate `x` and a mean latency `l` at the server, it is `n / x - l`; `x` and `l`
+//! are measured before the first step. The time does not depend on limits, so later predictions include the same.
 
 use crate::load::Load;
 use crate::measure::Measured;
@@ -13,9 +12,10 @@ use weir_units::Span;
 use weir_workload::JobSpec;
 use weir_workload::job::{Mix, Think, ThinkCount};
 
-/// The largest share of a turn that may be the clients' own, and the longest such time. With more, the load is
-/// not the one that was described.
+/// The largest share of a cycle that may be the clients' own. With more, the load is not the one that was
+/// described.
 const MOST: f64 = 0.25;
+/// The longest such time in nanoseconds.
 const LONGEST: f64 = 1e6;
 
 /// Returns the time of the clients, if as many are connected as the jobs describe, and all of them only wait for
@@ -27,13 +27,13 @@ pub(crate) fn time_of(load: &Load, measured: &Measured) -> Option<Span> {
     if !is_described || !file.jobs.iter().all(only_waits) || measured.iops <= 0.0 {
         return None;
     }
-    let turn = float(clients) * 1e9 / measured.iops;
-    let own = turn - measured.mean_ns;
-    (own > 0.0 && own <= LONGEST && own <= MOST * turn).then(|| Span::from_nanos(whole(own)))
+    let cycle = float(clients) * 1e9 / measured.iops;
+    let own = cycle - measured.mean_ns;
+    (own > 0.0 && own <= LONGEST && own <= MOST * cycle).then(|| Span::from_nanos(whole(own)))
 }
 
-/// Returns whether a job reads and writes one block after the other from start to end. Counters have no time of
-/// flushes and trims, and what is paced or ends early is not slower by the client's time.
+/// Returns whether a job only reads and writes, one block after the other, from start to end. The counters do not
+/// include flushes and trims, and the client's time does not slow down a job that is paced or ends early.
 fn only_waits(job: &JobSpec) -> bool {
     let has_rate = [job.rate.read, job.rate.write, job.rate.trim].iter().any(Option::is_some);
     let is_paced = has_rate || job.think.is_some() || job.start_delay > Span::ZERO || job.wave > 0;

@@ -81,14 +81,12 @@ pub enum Effort {
 }
 
 /// The burst credits that a load is simulated with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Credits {
     /// None at any time: the layout has to carry the load with the limits that last.
-    #[default]
     Never,
-    /// None at the start. Disks that are asked for less than their limits for a moment save some up, so that a
-    /// few requests in flight reach the limit on average. A running server does the same when its credits were
-    /// emptied.
+    /// None at the start. A disk accumulates some whenever it runs below its limit, so few requests in flight reach
+    /// the limit on average. A running server whose credits were emptied does the same.
     Spent,
     /// Those that the layout gives.
     Given,
@@ -131,7 +129,7 @@ impl Bench<'_> {
         }
         match (self.credits, &self.load) {
             (Credits::Given, _) => {}
-            // Needs arrive at their rates, so that those that are met save up credits for ever.
+            // Requests of a need that is met stay below the limits, and would accumulate credits for ever.
             (Credits::Spent, Load::Jobs(_)) => spend(&mut layout),
             (Credits::Spent | Credits::Never, _) => without_bursts(&mut layout, false),
         }

@@ -44,15 +44,19 @@ pub trait System {
     /// [`SystemError`] if the system refuses it, or has gone.
     fn apply(&mut self, change: &Change, before: &Layout) -> Result<(), SystemError>;
 
-    /// Undoes all changes, the last first. Returns them in words.
+    /// Undoes all changes, the last first. Returns them in words; by default there is nothing to undo.
     ///
     /// # Errors
     ///
     /// The reason for which some are still applied.
-    fn undo(&mut self) -> Result<Vec<String>, String>;
+    fn undo(&mut self) -> Result<Vec<String>, String> {
+        Ok(Vec::new())
+    }
 
     /// Returns the commands that undo what is applied, in their order.
-    fn undo_commands(&self) -> Vec<String>;
+    fn undo_commands(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// A failure of a system.
@@ -125,13 +129,5 @@ impl System for Simulated<'_> {
 
     fn apply(&mut self, _change: &Change, _before: &Layout) -> Result<(), SystemError> {
         Ok(())
-    }
-
-    fn undo(&mut self) -> Result<Vec<String>, String> {
-        Ok(Vec::new())
-    }
-
-    fn undo_commands(&self) -> Vec<String> {
-        Vec::new()
     }
 }

@@ -168,11 +168,15 @@ impl Walk<'_> {
         self.is_measured = true;
         self.start = self.present.clone();
         self.report.before = self.state();
-        let mut apart = deviation(predicted, &self.present.measured, false);
-        if !self.system.is_simulated() {
-            apart = self.predict_with_clients(apart)?;
-        }
-        if !self.system.is_simulated() && apart > self.system.tolerance() {
+        let apart = match self.system.is_simulated() {
+            // Nothing was predicted for it.
+            true => 0.0,
+            false => {
+                let apart = deviation(predicted, &self.present.measured, false);
+                self.predict_with_clients(apart)?
+            }
+        };
+        if apart > self.system.tolerance() {
             let words = format!(
                 "the simulation of the load differs from the measurement by {} before any change; \
                  the load or the layout is not that of the server",
@@ -194,8 +198,8 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// Predicts from now on that clients take as long for themselves as the measurement says, if that is closer to
-    /// the measurement than `apart`. Returns the deviation of the prediction.
+    /// Includes the clients' own time in all further predictions, if the one for the present layout then deviates less
+    /// than `apart`. Returns its deviation.
     fn predict_with_clients(&mut self, apart: f64) -> Result<f64, TuneError> {
         let Some(own) = clients::time_of(&self.bench.load, &self.present.measured) else {
             return Ok(apart);

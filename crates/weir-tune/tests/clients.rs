@@ -45,14 +45,6 @@ impl System for Running<'_> {
     fn apply(&mut self, _change: &Change, _before: &Layout) -> Result<(), SystemError> {
         Ok(())
     }
-
-    fn undo(&mut self) -> Result<Vec<String>, String> {
-        Ok(Vec::new())
-    }
-
-    fn undo_commands(&self) -> Vec<String> {
-        Vec::new()
-    }
 }
 
 fn bench<'a>(catalog: &'a Catalog, options: &str) -> Bench<'a> {
@@ -86,7 +78,7 @@ fn the_time_of_clients_that_wait_for_each_answer_is_a_part_of_the_predictions() 
 
 #[test]
 fn clients_that_do_less_than_is_described_are_not_explained_by_their_own_time() {
-    // Fewer clients, clients with much time, clients that do not wait for each answer, and others that flush.
+    // Fewer clients, slow clients, clients with several requests in flight, and clients that flush.
     for (described, clients) in [
         ("numjobs=6\n", (3, "numjobs=3\n")),
         ("numjobs=6\n", (5, "numjobs=5\n")),

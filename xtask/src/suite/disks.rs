@@ -141,7 +141,7 @@ impl Disks {
         done.and(self.end_daemon())
     }
 
-    /// Ends the daemon, which would wait for whoever has its file open.
+    /// Ends the daemon, which waits as long as its file is open.
     #[expect(clippy::disallowed_methods, reason = "another process ends meanwhile")]
     fn end_daemon(&mut self) -> Result<(), XtaskError> {
         let failed = || XtaskError::file("ending", Path::new(DAEMON));

@@ -14,7 +14,7 @@ pub(super) struct Source {
 }
 
 /// Returns the source of a suite; suites of installed packages have none.
-pub(super) const fn of(suite: Suite) -> Option<Source> {
+pub(super) const fn source_of(suite: Suite) -> Option<Source> {
     let (file, command) = match suite {
         Suite::StressNg | Suite::Mariadb => return None,
         Suite::Pjdfstest => ("pjdfstest.c", "git clone https://github.com/pjd/pjdfstest"),
@@ -54,7 +54,7 @@ pub(super) fn check(
         return folder.canonicalize().map(Some).map_err(XtaskError::file("finding", folder));
     }
     Err(XtaskError::Suite(format!(
-        "{}: this is no checkout of {name}, which has a file {file}; get it with `{command}`, and name its folder with \
+        "{}: not a checkout of {name}, which has a file {file}; get it with `{command}`, and name its folder with \
          --checkout",
         folder.display()
     )))
@@ -83,11 +83,12 @@ mod tests {
         }
         for suite in Suite::value_variants() {
             let name = format!("{suite:?}");
-            let said = check(&name, of(*suite), Some(root.path())).expect_err("it is refused");
+            let said =
+                check(&name, source_of(*suite), Some(root.path())).expect_err("it is refused");
             let said = said.to_string();
             assert!(said.contains(&name), "{said}");
             assert!(said.contains(&root.path().display().to_string()), "{said}");
-            let Some(source) = of(*suite) else {
+            let Some(source) = source_of(*suite) else {
                 assert!(said.contains("leave out --checkout"), "{said}");
                 continue;
             };
@@ -95,7 +96,7 @@ mod tests {
             let file = root.path().join(source.file);
             fs::create_dir_all(file.parent().expect("a folder")).expect("it is made");
             fs::write(&file, "").expect("a file");
-            let found = check(&name, of(*suite), Some(root.path())).expect("it is taken");
+            let found = check(&name, source_of(*suite), Some(root.path())).expect("it is taken");
             assert_eq!(found, root.path().canonicalize().ok());
             fs::remove_file(&file).expect("it is removed");
         }

@@ -1,8 +1,8 @@
 //! xfstests on file systems of the kernel, which are on volumes over NBD: its quick generic tests.
 //!
 //! Two volumes are the test and the scratch device, as `disks` makes them. A test that fails is run again on loop
-//! devices over plain files of the same size. If it fails there too, the kernel, its programs or the machine is
-//! the cause, and it counts as expected; the run prints it.
+//! devices over plain files of the same size. If it fails there in the same way, the kernel, its programs or the
+//! machine is the cause, and it counts as expected; the run prints it.
 
 use super::disks::{self, Disks, KINDS, Kind};
 use super::results::{Outcome, Results};
@@ -130,8 +130,8 @@ struct Files {
 }
 
 impl Files {
-    /// Makes devices that are as fast to seek as others. ext4 allocates by that: on Linux 6.18, generic/223
-    /// fails on each loop device that does not rotate, and one over a file of FUSE does not.
+    /// Makes devices that rotate if `others` do. ext4 allocates by that: on Linux 6.18, generic/223 fails on each
+    /// loop device that does not rotate, such as those over a file of FUSE.
     fn new(folder: &Path, others: &[String]) -> Result<Self, XtaskError> {
         let mut files = Self { devices: Vec::new() };
         for (name, other) in PLACES.iter().zip(others) {

@@ -1,12 +1,12 @@
 //! A disk that loses power, under the data folder of a system.
 //!
-//! It is XFS on a loop device. A loss of power stops the file system while the server does not run: what
-//! it has not given to the device by then is gone, and not even its journal is written.
+//! It is XFS on a loop device. A loss of power shuts the file system down while the server is stopped: what the
+//! device has not received by then is lost, the journal included.
 
 use super::server::{lost, system, wait_until};
 use super::session::{DONE, Session};
 use crate::error::XtaskError;
-use crate::interrupt::apart;
+use crate::interrupt::in_own_group;
 use rustix::process::geteuid;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -19,8 +19,8 @@ const IMAGE: &str = "disk.img";
 /// The data folder of all systems, which the disk is mounted on.
 const DATA: &str = "data";
 
-/// Stops the file system for each line. It begins before anything is mounted in the folder: a process that
-/// began later would close what the campaign has open there, and wait for the stopped server for ever.
+/// Shuts the file system down for each line. It starts before anything is mounted in the folder: a process that
+/// started later would close the campaign's open files there, and wait for the stopped server for ever.
 const SHUTDOWN: &str =
     "while read -r line; do xfs_io -x -c shutdown \"$0\" || exit; echo \"$1\"; done";
 
@@ -51,7 +51,7 @@ impl Disk {
         let file = File::create(&image).and_then(|file| file.set_len(SIZE));
         file.map_err(XtaskError::file("creating", &image))?;
         must("mkfs.xfs", &["-q", IMAGE], folder)?;
-        let mut shell = apart("sh");
+        let mut shell = in_own_group("sh");
         shell.args(["-c", SHUTDOWN]).arg(&data).arg(DONE);
         let shutdown = Mutex::new(Session::start(shell, "").map_err(|what| lost(&what))?);
         let own = Self { folder: folder.to_owned(), shutdown };
@@ -72,7 +72,7 @@ impl Disk {
     /// Mounts the disk again, on which nothing is open any more.
     pub(super) fn recover(&self) -> Result<(), XtaskError> {
         wait_until("the disk is still in use", || {
-            let umount = apart("umount").arg(DATA).current_dir(&self.folder).output();
+            let umount = in_own_group("umount").arg(DATA).current_dir(&self.folder).output();
             umount.map(|own| own.status.success()).map_err(system("running umount"))
         })?;
         self.mount()
@@ -82,12 +82,12 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         // A server that is still there keeps it until it ends.
-        let _ = apart("umount").arg("-l").arg(self.folder.join(DATA)).output();
+        let _ = in_own_group("umount").arg("-l").arg(self.folder.join(DATA)).output();
     }
 }
 
 fn must(program: &str, args: &[&str], folder: &Path) -> Result<(), XtaskError> {
-    let output = apart(program).args(args).current_dir(folder).output();
+    let output = in_own_group(program).args(args).current_dir(folder).output();
     let output = output.map_err(system("running a program of the disk"))?;
     if output.status.success() {
         return Ok(());

@@ -10,7 +10,7 @@ use super::server::{Served, lost, system as failed, wait_until};
 use super::system::{End, System};
 use super::{Campaign, ROUNDS, Tally, load};
 use crate::error::XtaskError;
-use crate::interrupt::apart;
+use crate::interrupt::in_own_group;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 use rustix::process::geteuid;
 use std::fs::{self, File};
@@ -133,7 +133,7 @@ impl Disk {
     fn mount(dir: &Path, bytes: u64) -> Result<Self, XtaskError> {
         fs::create_dir(dir).map_err(XtaskError::file("creating", dir))?;
         let options = format!("size={bytes},mode=700");
-        let mut mount = apart("mount");
+        let mut mount = in_own_group("mount");
         mount.args(["-t", "tmpfs", "-o", &options, "weir-torture"]).arg(dir);
         let output = mount.output().map_err(failed("running mount"))?;
         if output.status.success() {
@@ -182,13 +182,13 @@ impl Disk {
     /// Copies the content, as far as that is possible.
     fn save(&self, to: &Path) {
         let _ = self.make_room();
-        let _ = apart("cp").args(["-a", "--sparse=always"]).arg(&self.dir).arg(to).output();
+        let _ = in_own_group("cp").args(["-a", "--sparse=always"]).arg(&self.dir).arg(to).output();
     }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
         // A server that is still there keeps it until it ends.
-        let _ = apart("umount").arg("-l").arg(&self.dir).output();
+        let _ = in_own_group("umount").arg("-l").arg(&self.dir).output();
     }
 }

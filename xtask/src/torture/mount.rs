@@ -6,7 +6,7 @@ use super::system::End;
 use super::writers::{self, Progress};
 use super::{Campaign, ROUNDS, Tally};
 use crate::error::XtaskError;
-use crate::interrupt::apart;
+use crate::interrupt::in_own_group;
 use rustix::process::geteuid;
 use std::fs::{self, File};
 use std::io;
@@ -226,7 +226,7 @@ impl Mount {
     /// Unmounts what a server left that was killed.
     pub(super) fn clear(&self) {
         let unmount = |program: &str, args: &[&str]| {
-            let output = apart(program).args(args).arg(&self.dir).output();
+            let output = in_own_group(program).args(args).arg(&self.dir).output();
             output.is_ok_and(|own| own.status.success())
         };
         // If nothing is mounted, both fail.

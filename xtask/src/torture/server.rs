@@ -5,7 +5,7 @@ use super::disk::Disk;
 use super::load::Loads;
 use super::system::System;
 use crate::error::XtaskError;
-use crate::interrupt::apart;
+use crate::interrupt::in_own_group;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
@@ -48,7 +48,7 @@ impl Served {
 
     /// Starts the program with these arguments in the campaign's folder, and waits until it is ready.
     pub(super) fn start_with(campaign: &Campaign<'_>, args: &[&str]) -> Result<Self, XtaskError> {
-        let mut command = apart(campaign.weir);
+        let mut command = in_own_group(campaign.weir);
         command.args(args).args(["--control", "control"]);
         command.current_dir(campaign.folder).stdin(Stdio::null()).stdout(Stdio::null());
         let child = command.stderr(Stdio::piped()).spawn();
@@ -129,7 +129,7 @@ impl Served {
         crashed.map(drop).map_err(|error| lost(&error.to_string()))
     }
 
-    /// Kills it, as a loss of the process does. If its data folder is a disk that loses power, it does.
+    /// Kills it. If its data folder is a disk that can lose power, the disk loses it first.
     pub(super) fn kill(&mut self) -> Result<(), XtaskError> {
         if let Some(disk) = &self.disk {
             // It must not see the errors of a disk without power.
@@ -184,7 +184,7 @@ fn read_messages(mut lines: impl BufRead, ready: &Sender<()>) -> String {
     let (mut said, mut seen) = (String::new(), 0);
     while lines.read_line(&mut said).is_ok_and(|read| read > 0) {
         if said[seen..].starts_with("ready;") {
-            // Nobody waits any more if it took too long.
+            // The receiver is gone if the start took too long.
             let _ = ready.send(());
         }
         seen = said.len();

@@ -2,7 +2,7 @@
 
 use super::child;
 use super::server::PATIENCE;
-use crate::interrupt::apart;
+use crate::interrupt::in_own_group;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -68,7 +68,7 @@ impl Session {
 
     /// Opens a database of SQLite with a journal mode.
     pub(super) fn sqlite(path: &Path, journal: &str) -> Result<Self, String> {
-        let mut python = apart("python3");
+        let mut python = in_own_group("python3");
         python.args(["-c", PYTHON]).arg(path).args([journal, DONE]);
         Self::start(python, "")
     }

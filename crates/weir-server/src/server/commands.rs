@@ -149,7 +149,7 @@ impl Shared {
             host.retiered(id, tier, edition)
         })?;
         let after = change.to.tier.clone();
-        self.limit(change)?;
+        self.apply_limits(change)?;
         Ok(Tiers { before, after })
     }
 
@@ -181,12 +181,12 @@ impl Shared {
             host.rerated(id, rates, edition)
         })?;
         let (iops, throughput) = change.to.rates();
-        self.limit(change)?;
+        self.apply_limits(change)?;
         Ok(json!({ "volume": name, "iops": iops.map(Iops::get), "throughput": throughput }))
     }
 
     /// Stores a change of limits, and applies it.
-    fn limit(&self, change: Change<'_>) -> Result<(), ServerError> {
+    fn apply_limits(&self, change: Change<'_>) -> Result<(), ServerError> {
         if let Some(volume) = self.made(&change) {
             starting::remember_limits(volume, &change.to)?;
         }

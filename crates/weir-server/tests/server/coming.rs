@@ -55,7 +55,7 @@ fn a_host_without_an_edition_takes_volumes_with_limits_of_their_own() {
 }
 
 #[test]
-fn bought_rates_and_own_limits_change_on_a_running_server() {
+fn provisioned_rates_and_own_limits_change_on_a_running_server() {
     let place = Place::new();
     let layout = "edition = \"azure-now\"\nhost = { unlimited = true }\n[[volume]]\nname = \"v\"\n\
         family = \"premium-ssd-v2\"\nsize = \"1 TiB\"\niops = 4000\n";

@@ -117,7 +117,7 @@ impl Home for Folders {
     }
 
     fn save(&self, list: &LayerList) -> Result<()> {
-        self.meta.change(|meta| {
+        self.meta.change_size(|meta| {
             let before = meta.layers.take().map_or_else(Vec::new, |layers| layers.stack);
             let segment = meta.segment.get();
             let stack = list.layers.iter().map(|layer| {

@@ -14,6 +14,9 @@ use weir_units::Bytes;
 
 const SUMS: &str = "sums";
 const OPEN: &str = "open";
+/// The way out of checksums that are missing.
+const RESTORE: &str = "restore the folder from a copy, or serve the volume once with checksums = false: \
+               its bytes are then served without verification";
 
 /// The bytes of checksums in one file: those of 1 TiB.
 const SEGMENT: Bytes = Bytes::gib(1);
@@ -92,7 +95,7 @@ impl FileSums {
         let opened =
             Self::open(name, data, Cached::new(sums, room), open_list(dir)?, Pace::DEFAULT);
         opened.map_err(|error| match error {
-            StoreError::Damaged { what, hint } if hint == log::ANEW => {
+            StoreError::Damaged { what, hint } => {
                 let file = dir.join(OPEN).join(segment_name(0));
                 StoreError::Damaged { what: format!("{}: {what}", file.display()), hint }
             }
@@ -142,16 +145,10 @@ fn folder(dir: &Path, name: &str) -> Result<PathBuf> {
     if folder.is_dir() {
         return Ok(folder);
     }
-    if name == OPEN {
-        let what = "is missing; it contained the list of regions with unknown checksums";
-        return Err(StoreError::Damaged {
-            what: format!("{} {what}", folder.display()),
-            hint: log::ANEW,
-        });
-    }
-    Err(StoreError::Damaged {
-        what: format!("{} is missing; it contained checksums of the volume", folder.display()),
-        hint: "restore the folder from a copy, or serve the volume once with checksums = false: \
-               its bytes are then served without verification",
-    })
+    let (content, hint) = match name {
+        OPEN => ("the list of regions with unknown checksums", log::ANEW),
+        _ => ("checksums of the volume", RESTORE),
+    };
+    let what = format!("{} is missing; it contained {content}", folder.display());
+    Err(StoreError::Damaged { what, hint })
 }

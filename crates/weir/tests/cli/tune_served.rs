@@ -134,7 +134,7 @@ fn a_tier_is_changed_under_load_and_its_command_changes_it_back() {
 }
 
 #[test]
-fn bought_rates_are_changed_under_load_and_set_back() {
+fn provisioned_rates_are_changed_under_load_and_set_back() {
     let place = place();
     let layout = "edition = \"azure-now\"\n[[volume]]\nname = \"data\"\nfamily = \"premium-ssd-v2\"\nsize = \"1 \
         TiB\"\n";
@@ -293,8 +293,8 @@ fn burst_credits_are_emptied_to_measure_and_filled_again() {
 }
 
 /// Random disks and stripes, with credits that are spent first: rates after the changes are within
-/// 10 % of the predictions. `WEIR_TUNE_SERVED=20` takes as many, and every other one is read by eight clients that
-/// wait for each answer.
+/// 10 % of the predictions. `WEIR_TUNE_SERVED=20` takes as many. Every other one is read by eight clients that wait
+/// for each answer.
 ///
 /// Other work on the machine slows the requests down after a prediction that was made without it. A system that misses
 /// its prediction is therefore measured again, up to three times in all.
@@ -304,7 +304,7 @@ fn predictions_hold_in_wall_time() {
     let mut random = Rng::new(&[7]);
     let mut worst: f64 = 0.0;
     for system in 0..count.unwrap_or(3) {
-        let waits = count.is_some() && system % 2 == 1;
+        let waits = system % 2 == 1;
         let (layout, goal) = random_system(&mut random, waits);
         let mut deviations = Vec::new();
         while deviations.len() < 3 && deviations.last().is_none_or(|last| *last > 0.1) {

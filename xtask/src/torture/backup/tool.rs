@@ -5,7 +5,7 @@ use super::super::server::{lost, system, wait_until};
 use super::moments::Window;
 use super::now;
 use crate::error::XtaskError;
-use crate::interrupt::apart;
+use crate::interrupt::in_own_group;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ impl Drop for Attempt {
 
 impl Tool<'_> {
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = apart(self.weir);
+        let mut command = in_own_group(self.weir);
         command.args(args).current_dir(self.folder).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command

@@ -4,7 +4,7 @@ use super::super::child::{self, must};
 use super::super::server::{PATIENCE, wait_until};
 use super::super::session::Session;
 use crate::error::XtaskError;
-use crate::interrupt::apart;
+use crate::interrupt::in_own_group;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -114,7 +114,7 @@ impl Postgres {
     }
 
     fn psql(&self) -> Command {
-        let mut psql = apart(self.programs.folder.join("psql"));
+        let mut psql = in_own_group(self.programs.folder.join("psql"));
         psql.arg("-h").arg(&self.place).args(["-U", USER, "-d", "postgres"]);
         psql.env("PGCONNECT_TIMEOUT", CONNECTING);
         psql
@@ -127,7 +127,7 @@ impl Postgres {
 
     /// Checks its tables and indexes.
     pub(super) fn amcheck(&self) -> Result<(), String> {
-        let mut check = apart(self.programs.folder.join("pg_amcheck"));
+        let mut check = in_own_group(self.programs.folder.join("pg_amcheck"));
         check.args(["--install-missing", "--heapallindexed", "-U", USER, "-h"]);
         check.env("PGCONNECT_TIMEOUT", CONNECTING);
         must(check.arg(&self.place).arg("postgres"), LONG)
@@ -151,7 +151,7 @@ impl Postgres {
 
 impl Programs {
     fn command(&self, name: &str) -> Command {
-        let mut command = apart(self.folder.join(name));
+        let mut command = in_own_group(self.folder.join(name));
         if let Some((user, group)) = self.user {
             command.uid(user).gid(group);
         }
