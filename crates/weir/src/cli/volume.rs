@@ -1,7 +1,7 @@
 //! Arguments of the commands to a running server.
 
 use super::{ControlArgs, OutputArgs, cache_modes, some_bytes};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use weir_layout::Role;
 use weir_units::{Bytes, BytesPerSec, CacheMode, Iops, Share};
 
@@ -61,6 +61,7 @@ pub(crate) enum VolumeCommand {
         control: ControlArgs,
     },
     /// Change the provisioned IOPS and throughput of a volume, or its own limits.
+    #[command(group(ArgGroup::new("rates").required(true).multiple(true).args(["iops", "throughput"])))]
     #[command(after_help = "Examples:\n  \
                       weir volume set-rates data --iops 12000\n  \
                       weir volume set-rates data --iops 8000 --throughput 400MB/s\n\n\
@@ -70,7 +71,7 @@ pub(crate) enum VolumeCommand {
         /// Volume name, as weir volume list shows it
         name: String,
         /// Operations per second.
-        #[arg(long, value_name = "N", required_unless_present = "throughput")]
+        #[arg(long, value_name = "N")]
         iops: Option<Iops>,
         /// Throughput, for example 400MB/s.
         #[arg(long, value_name = "RATE")]

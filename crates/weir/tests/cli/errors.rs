@@ -477,6 +477,9 @@ fn volumes_are_made_and_deleted_on_a_running_server() {
         "there is no host \"hots\"; did you mean \"host\"?; there is host",
     );
     check(&["delete", "x"], "x: its data cannot be recovered; confirm the deletion with --yes");
+    let (_, stderr, code) = run(place.weir(&["volume", "set-rates", "v"]));
+    assert!(stderr.contains("<--iops <N>|--throughput <RATE>>"), "{stderr}");
+    assert_eq!(code, Some(2));
     check(
         &["set-rates", "v", "--iops", "9000"],
         "volume \"v\": it has no provisioned rates and no limits of its own: its limits are those of P10; change \
