@@ -105,6 +105,9 @@ impl CheckReport {
         let sum = |of: fn(&VolumeCheck) -> u64| self.volumes.iter().map(of).sum::<u64>();
         let (unknown, unverified) = (sum(|v| v.unknown_bytes), sum(|v| v.unverified_bytes));
         let mut notes = Vec::new();
+        if self.volumes.is_empty() && self.damage.is_empty() {
+            notes.push("there are no volumes".to_owned());
+        }
         if unverified > 0 {
             notes.push(format!(
                 "{} MiB have no checksums and were only read; set checksums = true for their volumes in the \

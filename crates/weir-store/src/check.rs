@@ -28,6 +28,12 @@ const READ: u64 = 1 << 20;
 /// The bytes whose extents are listed at once.
 const LISTED: u64 = 1 << 30;
 
+/// Damage of one of two copies.
+const COPY: &str = "a copy of the list of open regions is damaged, or a loss of power tore it; the other one may be \
+                    older, so all checksums of the volume are unknown, and the next server computes them";
+
+const NO_FOLDER: &str = "restore the folder from a copy, or remove what is in its place";
+
 /// A data directory that is checked. Its lock is held, so no server changes it meanwhile.
 #[derive(Debug)]
 pub struct FolderCheck {
@@ -77,12 +83,14 @@ impl FolderCheck {
     pub fn open(path: impl Into<PathBuf>, holder: &str) -> Result<Self> {
         let path = path.into();
         if !path.is_dir() {
-            return Err(StoreError::NoFolder { dir: path });
+            let found = if path.exists() { "is not a folder" } else { "does not exist" };
+            return Err(StoreError::NoFolder { dir: path, found });
         }
         match check_format(&path) {
             Ok(true) => {}
             Ok(false) | Err(StoreError::Foreign { .. }) => {
-                return Err(StoreError::NoFolder { dir: path });
+                let found = "is not a Weir data directory: it has no file \"format\" of one";
+                return Err(StoreError::NoFolder { dir: path, found });
             }
             Err(error) => return Err(error),
         }
@@ -90,11 +98,11 @@ impl FolderCheck {
         Ok(Self { path, _lock: lock })
     }
 
-    /// Returns the names of the volumes.
+    /// Returns the names of the volumes, also of those with something else in place of their folder.
     pub fn volumes(&self) -> Result<Vec<String>> {
         let volumes = self.path.join(VOLUMES);
         let mut names = disk::names_in(&volumes)?.unwrap_or_default();
-        names.retain(|name| name::check(name).is_ok() && volumes.join(name).is_dir());
+        names.retain(|name| name::check(name).is_ok());
         Ok(names)
     }
 
@@ -111,6 +119,9 @@ impl FolderCheck {
     ) -> Result<Option<CheckedVolume>> {
         name::check(name)?;
         let dir = self.path.join(VOLUMES).join(name);
+        if dir.symlink_metadata().is_err() {
+            return Ok(None);
+        }
         let mut checked = CheckedVolume {
             size: None,
             has_checksums: false,
@@ -140,6 +151,10 @@ fn check_volume(
     checked: &mut CheckedVolume,
     report: &mut dyn FnMut(Damage),
 ) -> Result<bool> {
+    if !dir.is_dir() {
+        let what = format!("{} is not the folder of a volume", dir.display());
+        return Err(StoreError::Damaged { what, hint: NO_FOLDER });
+    }
     let Some(meta) = volume::inspect(dir)? else { return Ok(false) };
     (checked.size, checked.has_checksums) = (Some(meta.size), meta.checksums);
     if let Some(layers) = &meta.layers {
@@ -157,14 +172,19 @@ fn check_volume(
     }
     let data = dir.join(DATA);
     let store = FileStore::open_segmented(&data, meta.size, meta.segment)?;
-    let mut told = |found| tell(found, &data, meta.segment, true, report);
     if meta.checksums {
-        let scrub = FileSums::look_in(dir, name, store)?.scrub(|mut found| {
+        let sums = FileSums::look_in(dir, name, store)?;
+        if let Some((path, offset, len)) = sums.damaged_copy(dir) {
+            let bytes = Some(DamagedBytes { offset, volume_offset: None, len });
+            report(Damage { path, bytes, what: COPY.to_owned() });
+        }
+        let scrub = sums.scrub(|mut found| {
             found.reason = found.reason.or_else(|| missing(dir, found.offset));
-            told(found);
+            tell(found, &data, meta.segment, true, report);
         })?;
         (checked.verified, checked.unknown) = (scrub.verified, scrub.unknown);
     } else {
+        let mut told = |found| tell(found, &data, meta.segment, true, report);
         checked.unverified = read_all(&store, &mut told)?;
     }
     Ok(true)

@@ -83,10 +83,12 @@ pub enum StoreError {
         known: &'static [&'static str],
     },
     /// A folder that is no data directory, where one is needed.
-    #[error("{} is not a Weir data directory", .dir.display())]
+    #[error("{} {found}", .dir.display())]
     NoFolder {
         /// The folder.
         dir: PathBuf,
+        /// The reason, for example `does not exist`.
+        found: &'static str,
     },
     /// A folder that holds something else.
     #[error("{} is not a Weir data directory and not empty: it holds {found:?}", .dir.display())]

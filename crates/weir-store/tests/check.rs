@@ -133,6 +133,50 @@ fn a_folder_in_use_and_one_that_is_none_are_refused() {
 }
 
 #[test]
+fn a_damaged_copy_of_the_list_and_a_cut_file_of_checksums_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    open(dir.path(), Some(true)).write_at(0, &[7; 8192]).unwrap();
+    let volume = dir.path().join("volumes/db");
+    for copy in [0, 1] {
+        flip(&volume.join("open/00000"), copy * 4096 + 40);
+        let (checked, damage) = check(dir.path());
+        let [found] = &damage[..] else { panic!("{damage:?}") };
+        let expect = DamagedBytes { offset: copy * 4096, volume_offset: None, len: 4096 };
+        assert_eq!((&found.path, found.bytes), (&volume.join("open/00000"), Some(expect)));
+        assert!(found.what.starts_with("a copy of the list of open regions is damaged"));
+        assert_eq!((checked.verified, checked.unknown > 0), (0, true));
+        flip(&volume.join("open/00000"), copy * 4096 + 40);
+    }
+    assert_eq!(check(dir.path()).1, []);
+    fs::File::options().write(true).open(volume.join("sums/00000")).unwrap().set_len(4).unwrap();
+    let (_, damage) = check(dir.path());
+    let [found] = &damage[..] else { panic!("{damage:?}") };
+    assert!(
+        found.what.contains("sums/00000, which would have them, is cut to 4 bytes"),
+        "{found:?}"
+    );
+    assert_eq!(found.bytes.unwrap().volume_offset, Some(4096));
+}
+
+#[test]
+fn something_else_in_place_of_a_volume_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path(), Some(true)));
+    let volumes = dir.path().join("volumes");
+    fs::remove_dir_all(volumes.join("db")).unwrap();
+    fs::write(volumes.join("db"), "a file").unwrap();
+    let folder = FolderCheck::open(dir.path(), "check").unwrap();
+    assert_eq!(folder.volumes().unwrap(), ["db"]);
+    drop(folder);
+    let (_, damage) = check(dir.path());
+    let [found] = &damage[..] else { panic!("{damage:?}") };
+    assert!(found.what.contains("db is not the folder of a volume; restore"), "{found:?}");
+    fs::remove_file(volumes.join("db")).unwrap();
+    let folder = FolderCheck::open(dir.path(), "check").unwrap();
+    assert_eq!(folder.check("db", &mut |_| {}).unwrap(), None);
+}
+
+#[test]
 fn missing_checksums_are_named_with_the_way_out() {
     let made = |part: &str| {
         let dir = tempfile::tempdir().unwrap();
@@ -156,7 +200,7 @@ fn missing_checksums_are_named_with_the_way_out() {
         made("sums/00000"),
         format!(
             "the bytes are not those of their checksums, and DIR/volumes/db/sums/00000, which would have them, \
-             does not exist; if it was there, restore it from a copy"
+             does not exist; if it had them, restore it from a copy"
         )
     );
     assert_eq!(

@@ -103,6 +103,13 @@ impl FileSums {
         })
     }
 
+    /// Returns the place of a copy of the list of open regions in `dir` that was damaged when it was loaded: its
+    /// file, offset and length.
+    pub(crate) fn damaged_copy(&self, dir: &Path) -> Option<(PathBuf, u64, u64)> {
+        let offset = self.states.damaged_copy()?;
+        Some((dir.join(OPEN).join(segment_name(0)), offset, log::SLOT))
+    }
+
     /// Computes checksums that are unknown, until about `budget` bytes are read, and seals all regions after the
     /// last one. Returns whether some are still unknown.
     pub(crate) fn compute(&self, budget: u64) -> Result<bool> {
@@ -127,12 +134,22 @@ impl FileSums {
     }
 }
 
-/// Returns the reason of damage at `offset` in the volume, if the file of its checksums does not exist.
+/// Returns the reason of damage at `offset` in the volume, if the file of its checksums is missing or ends before
+/// them.
 pub(crate) fn missing(dir: &Path, offset: u64) -> Option<String> {
-    let file = dir.join(SUMS).join(segment_name(offset / BLOCK * SUM / SEGMENT.get()));
-    let found = "the bytes are not those of their checksums";
-    let way_out = "which would have them, does not exist; if it was there, restore it from a copy";
-    (!file.exists()).then(|| format!("{found}, and {}, {way_out}", file.display()))
+    let at = offset / BLOCK * SUM;
+    let file = dir.join(SUMS).join(segment_name(at / SEGMENT.get()));
+    let is_short = |len| len <= at % SEGMENT.get();
+    let state = match file.metadata() {
+        Ok(about) if is_short(about.len()) => format!("is cut to {} bytes", about.len()),
+        Ok(_) => return None,
+        Err(_) => "does not exist".to_owned(),
+    };
+    Some(format!(
+        "the bytes are not those of their checksums, and {}, which would have them, {state}; if it had them, \
+         restore it from a copy",
+        file.display()
+    ))
 }
 
 fn open_list(dir: &Path) -> Result<FileStore> {

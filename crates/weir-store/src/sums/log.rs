@@ -17,11 +17,13 @@ pub(super) const REGIONS: u64 = 4096;
 
 /// The bytes of the file.
 pub(crate) const LEN: u64 = 2 * SLOT;
+
 /// The way out of a list that is missing or damaged.
 pub(super) const ANEW: &str = "serve the volume once with checksums = false and then with true: its checksums are \
                                computed anew, from bytes that are not verified";
 
-const SLOT: u64 = 4096;
+/// The bytes of each of its two copies.
+pub(crate) const SLOT: u64 = 4096;
 const MAGIC: &[u8; 8] = b"WEIRSUM1";
 const GENERATION: std::ops::Range<usize> = 8..16;
 const CRC: std::ops::Range<usize> = 16..20;
@@ -57,12 +59,14 @@ pub(super) struct Log<S> {
     /// That of the newest slot.
     generation: u64,
     open: Regions,
+    /// The offset of a slot that was damaged when the list was loaded.
+    damaged: Option<u64>,
 }
 
 impl<S: Store> Log<S> {
     /// Stores the first list durably, and returns the store.
     pub(super) fn init(store: S, open: Regions) -> Result<S> {
-        let mut log = Self { store, generation: 0, open: Regions::ALL };
+        let mut log = Self { store, generation: 0, open: Regions::ALL, damaged: None };
         log.write(open.clone())?;
         log.write(open)?;
         Ok(log.store)
@@ -71,7 +75,7 @@ impl<S: Store> Log<S> {
     /// Reads the list.
     pub(super) fn load(store: S) -> Result<Self> {
         let slots = [read_slot(&store, 0)?, read_slot(&store, 1)?];
-        let is_sure = slots.iter().all(Option::is_some);
+        let damaged = slots.iter().position(Option::is_none).map(|slot| slot as u64 * SLOT);
         let newest = slots.into_iter().flatten().max_by_key(|(generation, _)| *generation);
         let Some((generation, open)) = newest else {
             return Err(StoreError::Damaged {
@@ -80,8 +84,13 @@ impl<S: Store> Log<S> {
                 hint: ANEW,
             });
         };
-        let open = if is_sure { open } else { Regions::ALL };
-        Ok(Self { store, generation, open })
+        let open = if damaged.is_none() { open } else { Regions::ALL };
+        Ok(Self { store, generation, open, damaged })
+    }
+
+    /// Returns the offset of a slot that was damaged when the list was loaded.
+    pub(super) fn damaged(&self) -> Option<u64> {
+        self.damaged
     }
 
     /// Makes the list durable that was loaded: a process that was killed may have left it in memory only.

@@ -155,6 +155,11 @@ impl<S: Store> States<S> {
         locked(&self.log).settle()
     }
 
+    /// Returns the offset of a copy of the list that was damaged when it was loaded.
+    pub(super) fn damaged_copy(&self) -> Option<u64> {
+        locked(&self.log).damaged()
+    }
+
     /// Notes that the checksums of open regions may be lost.
     pub(super) fn set_open_unknown(&self) {
         let mut table = locked(&self.table);

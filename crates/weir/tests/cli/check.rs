@@ -208,7 +208,7 @@ fn a_served_folder_and_wrong_input_are_refused() {
     assert!(stderr.contains("data has no volume \"dat\"; there is data, plain"), "{stderr}");
     let (_, stderr, code) = run(place.weir(&["check", "nowhere"]));
     assert_eq!(code, Some(2));
-    assert!(stderr.contains("nowhere is not a Weir data directory"), "{stderr}");
+    assert!(stderr.contains("nowhere does not exist"), "{stderr}");
     assert!(!place.path("nowhere").exists());
     let on_backend =
         LAYOUT.replace("checksums = true\n", "checksums = true\nbackend = \"nbd://h/x\"\n");
