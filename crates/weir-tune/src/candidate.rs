@@ -12,7 +12,7 @@ use weir_catalog::{Catalog, Edition, HostSize, PriceBook, Tier};
 use weir_core::{CacheMode, Cap, Place as Medium};
 use weir_diagnose::Change;
 use weir_layout::{Export, File, Host, Layout, ManagedInstance, Role, Volume};
-use weir_report::number::float;
+use weir_report::number::{float, whole};
 use weir_units::{Bytes, BytesPerSec, Iops};
 
 /// A limit with less than this share of all waits is left alone.
@@ -27,7 +27,7 @@ const UNIT: u64 = 64 << 10;
 /// Columns of a new stripe.
 const STRIPES: [u32; 9] = [2, 3, 4, 5, 6, 8, 10, 12, 16];
 
-/// Steps of a bought rate or of a size that buys rates, in per cent of the present one.
+/// Fixed steps of [`Steps`].
 const STEPS: [u64; 14] = [110, 120, 130, 150, 175, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_600];
 
 /// vCores of managed instances.
@@ -66,6 +66,30 @@ pub(crate) enum Reason {
     Media,
 }
 
+/// The growth of a rate, or of a size that buys rates, in per cent of the present one: fixed steps, and the one that
+/// brings what is asked, so that no more is bought.
+struct Steps(Vec<u64>);
+
+impl Steps {
+    /// Returns the steps for a load that needs `lack` times of what it gets.
+    fn towards(lack: Option<f64>) -> Self {
+        let exact = lack.map(|times| whole((times * 100.0).ceil()));
+        let mut all: Vec<u64> = STEPS.into_iter().chain(exact.filter(|own| *own > 100)).collect();
+        all.sort_unstable();
+        all.dedup();
+        Self(all)
+    }
+
+    /// Returns what a rate or size becomes.
+    fn of(&self, present: u64) -> impl Iterator<Item = u64> {
+        let scaled = move |percent: &u64| {
+            let scaled = (u128::from(present) * u128::from(*percent)).div_ceil(100);
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        };
+        self.0.iter().map(scaled)
+    }
+}
+
 /// Returns whether a limit may hold the load back: one that a role passes which misses its need. Jobs
 /// and databases have no needs, and pass all limits.
 pub(crate) fn may_bind(place: Place, layout: &Layout, measured: &Measured) -> bool {
@@ -90,16 +114,17 @@ pub(crate) fn reasons(layout: &Layout, measured: &Measured) -> Vec<Reason> {
     reasons
 }
 
-/// Returns the layouts after each change for a reason.
+/// Returns the layouts after each change for a reason. `lack` says how many times as much the load needs as it gets
+/// on the present layout, if that is known.
 pub(crate) fn expand(
     text: &str,
     layout: &Layout,
-    reason: Reason,
+    (reason, lack): (Reason, Option<f64>),
     (catalog, pricer): (&Catalog, &Pricer<'_>),
 ) -> Vec<Candidate> {
     let edition = pricer.edition();
     let changes = match reason {
-        Reason::Limit(place) => relief(layout, place, pricer),
+        Reason::Limit(place) => relief(layout, place, &Steps::towards(lack), pricer),
         Reason::Lack(lack) => larger(layout, lack, edition),
         Reason::Media => {
             let hosts = layout.hosts.iter();
@@ -144,7 +169,7 @@ fn larger_machines(layout: &Layout, place: Place, pricer: &Pricer<'_>) -> Vec<Ch
 }
 
 /// Returns the changes that relieve a limit.
-fn relief(layout: &Layout, place: Place, pricer: &Pricer<'_>) -> Vec<Change> {
+fn relief(layout: &Layout, place: Place, steps: &Steps, pricer: &Pricer<'_>) -> Vec<Change> {
     let Some((host, export)) = place.parts(layout) else { return Vec::new() };
     let edition = pricer.edition();
     let mut changes = Vec::new();
@@ -157,7 +182,8 @@ fn relief(layout: &Layout, place: Place, pricer: &Pricer<'_>) -> Vec<Change> {
         changes.extend(moves(host, export));
         changes.extend(columns(export));
         changes.extend(edition.map(|own| stripes(host, export, own)).unwrap_or_default());
-        changes.extend(edition.map(|own| disks(host, export, place.cap, own)).unwrap_or_default());
+        let disks = edition.map(|own| disks(host, export, place.cap, (own, steps)));
+        changes.extend(disks.unwrap_or_default());
         return changes;
     }
     let caches = host.exports.iter().flat_map(|own| match is_cached(place.cap) {
@@ -169,7 +195,7 @@ fn relief(layout: &Layout, place: Place, pricer: &Pricer<'_>) -> Vec<Change> {
     }
     changes.extend(host.exports.iter().filter(|_| !place.cap.counts_bytes()).flat_map(units));
     match (&host.instance, edition) {
-        (Some(_), _) => changes.extend(instance(host, place.cap)),
+        (Some(_), _) => changes.extend(instance(host, place.cap, steps)),
         (None, Some(edition)) => {
             changes.extend(machines(host, place, layout, (edition, pricer.book())));
         }
@@ -324,7 +350,12 @@ fn cache_off(host: &Host, export: &Export) -> Option<Change> {
 }
 
 /// Returns larger tiers, sizes or bought rates of the disks of an export.
-fn disks(host: &Host, export: &Export, cap: Cap, edition: &Edition) -> Vec<Change> {
+fn disks(
+    host: &Host,
+    export: &Export,
+    cap: Cap,
+    (edition, steps): (&Edition, &Steps),
+) -> Vec<Change> {
     let Some(volume) = export.volumes.first().and_then(|id| host.volumes.get(id.0)) else {
         return Vec::new();
     };
@@ -335,11 +366,10 @@ fn disks(host: &Host, export: &Export, cap: Cap, edition: &Edition) -> Vec<Chang
     if let Some(provisioned) =
         edition.provisioned_families().iter().find(|own| own.family == family)
     {
-        return bought(volume, &name(), cap, provisioned);
+        return bought(volume, &name(), cap, (provisioned, steps));
     }
     if edition.sized(family).is_some() {
-        let size = volume.spec.size.get();
-        let larger = STEPS.iter().map(|step| (size / 100).saturating_mul(*step));
+        let larger = steps.of(volume.spec.size.get());
         let whole = larger.map(|bytes| bytes.next_multiple_of(1 << 30));
         return whole.map(|bytes| Change::Size { name: name(), bytes }).collect();
     }
@@ -416,7 +446,7 @@ fn bought(
     volume: &Volume,
     name: &str,
     cap: Cap,
-    family: &weir_catalog::Provisioned,
+    (family, steps): (&weir_catalog::Provisioned, &Steps),
 ) -> Vec<Change> {
     let gate = &volume.spec.limits.gate;
     let (Some(iops), Some(bytes)) = (gate.iops, gate.bytes) else { return Vec::new() };
@@ -424,12 +454,10 @@ fn bought(
     let step = family.throughput_step.map_or(1_000_000, BytesPerSec::get);
     let most = family.max_iops(volume.spec.size).get();
     let mut changes = Vec::new();
-    for percent in STEPS {
-        let scaled = |rate: u64| (u128::from(rate) * u128::from(percent)).div_ceil(100);
-        let scaled = |rate: u64| u64::try_from(scaled(rate)).unwrap_or(u64::MAX);
+    for more in steps.of(if cap.counts_bytes() { bytes } else { iops }) {
         let (mut iops, mut throughput) = match cap.counts_bytes() {
-            true => (iops, scaled(bytes).next_multiple_of(step)),
-            false => (scaled(iops).min(most), bytes),
+            true => (iops, more.next_multiple_of(step)),
+            false => (more.min(most), bytes),
         };
         // Throughput may need operations, and operations throughput.
         if let Some(each) = family.throughput_per_iops {
@@ -448,19 +476,17 @@ fn bought(
 }
 
 /// Returns larger managed instances.
-fn instance(host: &Host, cap: Cap) -> Vec<Change> {
+fn instance(host: &Host, cap: Cap, steps: &Steps) -> Vec<Change> {
     let Some(own) = &host.instance else { return Vec::new() };
     let name = || host.name.clone();
     let mut changes = Vec::new();
     if own.kind == ManagedInstance::NextGenGp && !cap.counts_bytes() {
         let now = host.spec.uncached.iops.map_or(0, |limit| limit.rate.get());
-        let more = STEPS.iter().map(|step| (now / 100).saturating_mul(*step));
-        changes.extend(more.map(|iops| Change::InstanceIops { host: name(), iops }));
+        changes.extend(steps.of(now).map(|iops| Change::InstanceIops { host: name(), iops }));
         // Storage includes operations.
         let storage = host.billed_storage().unwrap_or(own.storage).get();
         let step = own.storage_step.get().max(1 << 30);
-        let more = STEPS.iter().map(|percent| (storage / 100).saturating_mul(*percent));
-        let more = more.map(|bytes| bytes.next_multiple_of(step));
+        let more = steps.of(storage).map(|bytes| bytes.next_multiple_of(step));
         changes.extend(more.map(|bytes| Change::Storage { host: name(), bytes }));
     }
     let more = VCORES.into_iter().filter(|vcores| *vcores > own.vcores);

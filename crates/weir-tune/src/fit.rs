@@ -268,7 +268,8 @@ impl Question<'_> {
             if goal.is_met(&measured) {
                 continue;
             }
-            let bounds = Bounds { budget: None, changes: 1, simulations: SIMULATIONS };
+            let bounds =
+                Bounds { budget: None, changes: 1, simulations: SIMULATIONS, must_be_sure: false };
             let all: &dyn Fn(&Change, &Layout) -> bool = &|_, _| true;
             let bounds = (bounds, all, &(|| false) as Stop<'_>);
             let mut search = Search::from(&bench, &goal, bounds, (self.text, &measured))?;

@@ -18,6 +18,12 @@ pub const WAITED: f64 = 0.1;
 /// same share, because percentiles are accurate to 1 %. As in the verification of plans.
 const TOLERANCE: f64 = 0.02;
 
+/// A rate that is predicted to fall short by more than this share may miss its target on a real system.
+const SURE: f64 = 0.005;
+
+/// Waits at limits that are predicted to be a larger share may exceed [`WAITED`] on a real system.
+const SURE_WAITED: f64 = 0.09;
+
 /// A metric with a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
@@ -81,10 +87,11 @@ impl Target {
         matches!(self, Self::Latency(_) | Self::P99(_) | Self::Response(_))
     }
 
-    fn is_met(self, measured: &Measured) -> bool {
+    /// Returns whether a measurement reaches the target, except for these shares of a latency and of a rate.
+    fn is_met(self, measured: &Measured, (late, short): (f64, f64)) -> bool {
         self.value(measured).is_some_and(|value| match self.is_latency() {
-            true => value <= self.asked() * (1.0 + TOLERANCE),
-            false => value >= self.asked() * (1.0 - TOLERANCE),
+            true => value <= self.asked() * (1.0 + late),
+            false => value >= self.asked() * (1.0 - short),
         })
     }
 
@@ -200,8 +207,30 @@ impl Goal {
         }
         match self.targets.is_empty() {
             true => measured.waited() <= WAITED,
-            false => self.targets.iter().all(|own| own.is_met(measured)),
+            false => self.targets.iter().all(|own| own.is_met(measured, (TOLERANCE, TOLERANCE))),
         }
+    }
+
+    /// Returns whether a prediction reaches the goal by so much that the real system should, too: without most of
+    /// the tolerance of [`is_met`](Self::is_met), which is left for its deviation.
+    pub(crate) fn is_surely_met(&self, predicted: &Measured) -> bool {
+        let is_sure = |own: &Got| {
+            let is_in_time = own.asked_latency.is_none_or(|most| own.median <= most.nanos());
+            own.part() >= 1.0 - SURE && is_in_time
+        };
+        let are_sure = match self.targets.is_empty() {
+            true => !predicted.roles.is_empty() || predicted.waited() <= SURE_WAITED,
+            false => self.targets.iter().all(|own| own.is_met(predicted, (0.0, SURE))),
+        };
+        self.is_met(predicted) && predicted.roles.iter().all(is_sure) && are_sure
+    }
+
+    /// Returns how many times as high the rates have to be that fall short most; `None` if none does.
+    pub(crate) fn lack(&self, measured: &Measured) -> Option<f64> {
+        let roles = measured.roles.iter().map(|own| own.part().recip());
+        let rates = self.targets.iter().filter(|own| !own.is_latency());
+        let rates = rates.filter_map(|own| Some(own.asked() / own.value(measured)?));
+        roles.chain(rates).filter(|own| own.is_finite() && *own > 1.0).reduce(f64::max)
     }
 
     /// Returns the goal in words.
@@ -253,6 +282,30 @@ mod tests {
         assert!(!met(979.0, 10_100_000));
         assert!(!met(981.0, 10_300_000));
         assert!(Goal::default().is_met(&Measured::default()));
+    }
+
+    #[test]
+    fn a_prediction_within_the_tolerance_is_not_sure() {
+        let goal = Goal { targets: vec![Target::Iops(1_000), Target::P99(Span::from_millis(10))] };
+        let sure =
+            |iops, p99_ns| goal.is_surely_met(&Measured { iops, p99_ns, ..Measured::default() });
+        assert!(sure(995.0, 10_000_000));
+        assert!(!sure(994.0, 10_000_000));
+        assert!(!sure(995.0, 10_000_001));
+        assert!(Goal::default().is_surely_met(&Measured::default()));
+    }
+
+    #[test]
+    fn the_lack_is_that_of_the_rate_that_falls_short_most() {
+        let throughput = Target::Throughput(1 << 20);
+        let goal = Goal { targets: vec![Target::Iops(900), throughput, Target::P99(Span::ZERO)] };
+        let lack = |iops, bytes_per_s| {
+            goal.lack(&Measured { iops, bytes_per_s, p99_ns: 5, ..Measured::default() })
+        };
+        assert_eq!(lack(600.0, float(1 << 20)), Some(1.5));
+        assert_eq!(lack(600.0, float(1 << 19)), Some(2.0));
+        assert_eq!(lack(900.0, float(1 << 20)), None);
+        assert_eq!(lack(0.0, float(1 << 20)), None, "without a load nothing is known");
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub(crate) struct Bounds {
     pub(crate) changes: usize,
     /// Most simulations.
     pub(crate) simulations: usize,
+    /// True if a layout at the edge of the goal does not reach it: a real system may be a little slower.
+    pub(crate) must_be_sure: bool,
 }
 
 /// The order of layouts: the lower price, then fewer changes, then the earlier one.
@@ -196,7 +198,7 @@ impl<'a> Search<'a> {
             self.visits += 1;
             // A layout that has to fail is not simulated.
             if let Some(place) = self.failures.iter().find_map(|own| own.place_in(&node.layout)) {
-                self.queue_changes(&node, Reason::Limit(place));
+                self.queue_changes(&node, (Reason::Limit(place), None));
                 continue;
             }
             if self.simulations >= self.bounds.simulations {
@@ -222,12 +224,16 @@ impl<'a> Search<'a> {
     /// Simulates a layout. One that reaches the goal in a short run has to reach it in a long one.
     fn try_out(&mut self, node: &Node) -> Result<(bool, Measured), TuneError> {
         self.simulations += 1;
+        let reaches = |measured: &Measured| match self.bounds.must_be_sure {
+            true => self.goal.is_surely_met(measured),
+            false => self.goal.is_met(measured),
+        };
         let quick = self.bench.measure("layout.toml", &node.text, Effort::Quick)?;
-        if !self.goal.is_met(&quick) {
+        if !reaches(&quick) {
             return Ok((false, quick));
         }
         let full = self.bench.measure("layout.toml", &node.text, Effort::Full)?;
-        Ok((self.goal.is_met(&full), full))
+        Ok((reaches(&full), full))
     }
 
     /// Leaves out changes without which a layout still reaches the goal for no more money: a later
@@ -285,8 +291,9 @@ impl<'a> Search<'a> {
                 self.failures.push(Failure::at(*place, &node.layout, rate.max(least)));
             }
         }
+        let lack = self.goal.lack(measured);
         for reason in reasons(&node.layout, measured) {
-            self.queue_changes(node, reason);
+            self.queue_changes(node, (reason, lack));
         }
     }
 
@@ -320,7 +327,7 @@ impl<'a> Search<'a> {
 
     /// Queues the changes for a reason: those that bring a limit above the rate at which the load
     /// fails, or all if none does alone.
-    fn queue_changes(&mut self, node: &Node, reason: Reason) {
+    fn queue_changes(&mut self, node: &Node, (reason, lack): (Reason, Option<f64>)) {
         if node.changes.len() >= self.bounds.changes {
             return;
         }
@@ -333,7 +340,8 @@ impl<'a> Search<'a> {
             }),
             Reason::Lack(_) | Reason::Media => false,
         };
-        let mut all = expand(&node.text, &node.layout, reason, (self.bench.catalog, &self.pricer));
+        let mut all =
+            expand(&node.text, &node.layout, (reason, lack), (self.bench.catalog, &self.pricer));
         all.retain(|own| own.changes.iter().all(|change| (self.allows)(change, &node.layout)));
         if !all.iter().all(still_fails) {
             all.retain(|own| !still_fails(own));

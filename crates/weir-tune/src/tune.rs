@@ -15,7 +15,7 @@ use crate::system::{Simulated, System, SystemError};
 use weir_diagnose::Change;
 use weir_layout::{File, Layout};
 use weir_plan::verify::Got;
-use weir_report::number::{Amount, Delta, float, percent, time};
+use weir_report::number::{Amount, Delta, float, percent, rate, time};
 use weir_report::tune::{TuneEnd, TuneMetric, TunePrice, TuneReport, TuneState, TuneStep};
 use weir_units::Money;
 
@@ -178,9 +178,11 @@ impl Walk<'_> {
         };
         if apart > self.system.tolerance() {
             let words = format!(
-                "the simulation of the load differs from the measurement by {} before any change; \
-                 the load or the layout is not that of the server",
-                percent(apart)
+                "the simulation of the load differs from the measurement by {} before any change \
+                 ({} predicted, {} measured); the load or the layout is not that of the server",
+                percent(apart),
+                figures(predicted),
+                figures(&self.present.measured)
             );
             self.end(TuneEnd::Unpredicted, words);
             return Ok(false);
@@ -222,22 +224,17 @@ impl Walk<'_> {
 
     /// Searches for changes that reach the goal, and applies them.
     fn search(&mut self, options: TuneOptions) -> Result<(), TuneError> {
-        let bounds = Bounds {
+        let mut bounds = Bounds {
             budget: options.budget,
             changes: MOST_STEPS,
             simulations: options.simulations.unwrap_or(400),
+            must_be_sure: !self.system.is_simulated(),
         };
-        let (outcome, visits) = {
-            let system = &*self.system;
-            let allows = |change: &Change, layout: &Layout| system.can_apply(change, layout);
-            let stop = || system.is_interrupted();
-            let start = (self.present.text.as_str(), &self.present.measured);
-            let limits: (Bounds, Allows<'_>, Stop<'_>) = (bounds, &allows, &stop);
-            let mut search = Search::from(&self.bench, self.goal, limits, start)?;
-            let outcome = search.run()?;
-            self.report.simulated = search.simulations;
-            (outcome, search.visits)
-        };
+        let (mut outcome, mut visits) = self.search_within(bounds)?;
+        if bounds.must_be_sure && !matches!(outcome, Outcome::Reached(_) | Outcome::Interrupted) {
+            bounds.must_be_sure = false;
+            (outcome, visits) = self.search_within(bounds)?;
+        }
         match outcome {
             Outcome::Reached(found) => {
                 if let Err(error) = self.follow(found) {
@@ -261,6 +258,19 @@ impl Walk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Returns the outcome of a search, and the number of layouts that it looked at.
+    fn search_within(&mut self, bounds: Bounds) -> Result<(Outcome, usize), TuneError> {
+        let system = &*self.system;
+        let allows = |change: &Change, layout: &Layout| system.can_apply(change, layout);
+        let stop = || system.is_interrupted();
+        let start = (self.present.text.as_str(), &self.present.measured);
+        let limits: (Bounds, Allows<'_>, Stop<'_>) = (bounds, &allows, &stop);
+        let mut search = Search::from(&self.bench, self.goal, limits, start)?;
+        let outcome = search.run()?;
+        self.report.simulated += search.simulations;
+        Ok((outcome, search.visits))
     }
 
     fn end(&mut self, end: TuneEnd, verdict: String) {
@@ -610,6 +620,11 @@ fn metrics(goal: &Goal, load: &Load, measured: &Measured) -> Vec<TuneMetric> {
         }
     }
     all
+}
+
+/// Returns the rate and the mean latency in words.
+fn figures(own: &Measured) -> String {
+    format!("{} IOPS at {}", rate(own.iops), time(own.mean_ns))
 }
 
 /// Returns the largest of the relative differences of rates and latencies. The latency of a role

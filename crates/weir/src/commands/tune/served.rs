@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 use weir_diagnose::Change;
 use weir_layout::{Export, Host, Layout, Volume};
+use weir_report::number::grouped;
 use weir_report::status::Status;
 use weir_server::ServerError;
 use weir_server::control::{Request, ask};
@@ -387,8 +388,24 @@ fn differences(layout: &Layout, status: &Status) -> Vec<String> {
                 continue;
             };
             let tier = |tier: &Option<String>| tier.clone().unwrap_or_else(|| "no tier".to_owned());
+            let iops = |most: Option<u64>| match most {
+                Some(most) => format!("{} IOPS", grouped(most)),
+                None => "unlimited IOPS".to_owned(),
+            };
+            let throughput = |most: Option<BytesPerSec>| match most {
+                Some(most) => most.to_string(),
+                None => "unlimited throughput".to_owned(),
+            };
+            let gate = &volume.spec.limits.gate;
+            let (most_iops, most_bytes) =
+                (gate.iops.map(|own| own.rate.get()), gate.bytes.map(|own| own.rate.get()));
             let pairs = [
                 (tier(&volume.tier), tier(&own.tier)),
+                (iops(most_iops), iops(own.limit_iops)),
+                (
+                    throughput(most_bytes.and_then(BytesPerSec::new)),
+                    throughput(own.limit_bytes_per_s.and_then(BytesPerSec::new)),
+                ),
                 (format!("cache {}", volume.spec.cache.name()), format!("cache {}", own.cache)),
             ];
             let (size, served) = (volume.spec.size, Bytes::new(own.size_bytes));
