@@ -347,9 +347,15 @@ fn write_log(chore: WriteLogChore, out: &mut dyn Write) -> Result<ExitCode, Xtas
 
 fn soak(args: SoakArgs, out: &mut dyn Write) -> Result<ExitCode, XtaskError> {
     let SoakArgs { minutes, seed, weir } = args;
-    let plan = soak::Plan { time: Span::from_secs(minutes * 60), seed, weir };
+    let interrupt = Interrupt::catch(
+        "ending; another signal ends at once, and leaves the server and its folder",
+    )?;
+    let plan = soak::Plan { time: Span::from_secs(minutes * 60), seed, weir, interrupt };
     let verdict = soak::run(&plan, out)?;
-    Ok(if verdict.is_flat() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if let Some(code) = plan.interrupt.code() {
+        return Ok(ExitCode::from(code));
+    }
+    Ok(if verdict.is_some_and(|own| own.is_flat()) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn limit_memory() -> Result<(), XtaskError> {

@@ -23,6 +23,7 @@ pub mod verdict;
 mod volumes;
 
 use crate::error::XtaskError;
+use crate::interrupt::Interrupt;
 use crate::suite::running::{Running, free_port};
 use sample::Sampler;
 use shared::{Shared, pause};
@@ -85,25 +86,27 @@ pub struct Plan {
     pub seed: u64,
     /// The program.
     pub weir: PathBuf,
+    /// Ends the soak early.
+    pub interrupt: Interrupt,
 }
 
-/// Runs a soak, and prints its samples and the verdict.
+/// Runs a soak, and prints its samples and the verdict. One that was interrupted has none.
 ///
 /// # Errors
 ///
 /// [`XtaskError::Lost`] if a request fails or returns other bytes than were written; other errors if the
 /// program cannot be run.
-pub fn run(plan: &Plan, out: &mut dyn Write) -> Result<Verdict, XtaskError> {
+pub fn run(plan: &Plan, out: &mut dyn Write) -> Result<Option<Verdict>, XtaskError> {
     let weir = crate::program(&plan.weir)?;
     let (web, blob) = (free_port()?, free_port()?);
     let addresses = (format!("127.0.0.1:{web}"), format!("127.0.0.1:{blob}"));
     let args = ["serve", "{}/layout.toml", "--nbd", "unix:{}/nbd"];
     let args = [&args[..], &["--web", &addresses.0, "--blob", &addresses.1]].concat();
-    let server = Running::start(&weir, LAYOUT, &args)?;
+    let server = Running::start_apart(&weir, LAYOUT, &args)?;
     let shared = Arc::new(Shared::new(server.path(""), weir, (web, blob)));
     let rng = &mut Rng::new(&[plan.seed]);
     let threads = start(&shared, rng)?;
-    let sampled = sample_until(plan.time, &shared, &server, out);
+    let sampled = sample_until(plan, &shared, &server, out);
     shared.end();
     for thread in threads {
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -111,9 +114,13 @@ pub fn run(plan: &Plan, out: &mut dyn Write) -> Result<Verdict, XtaskError> {
     let samples = sampled?;
     shared.check()?;
     server.stop()?;
+    if plan.interrupt.came() {
+        say(out, &format!("\ninterrupted, so nothing is compared\n{}", shared.tally()))?;
+        return Ok(None);
+    }
     let verdict = Verdict::compare_thirds(&samples);
     say(out, &format!("\n{verdict}\n{}", shared.tally()))?;
-    Ok(verdict)
+    Ok(Some(verdict))
 }
 
 /// Starts the clients, and the upkeep beside them.
@@ -131,20 +138,23 @@ fn start(shared: &Arc<Shared>, rng: &mut Rng) -> Result<Vec<JoinHandle<()>>, Xta
     Ok(threads)
 }
 
-/// Takes samples, and prints every tenth.
+/// Takes samples until the end or an interruption, and prints every tenth.
 fn sample_until(
-    time: Span,
+    plan: &Plan,
     shared: &Shared,
     server: &Running,
     out: &mut dyn Write,
 ) -> Result<Vec<Sample>, XtaskError> {
     let sampler = Sampler::new(server.id(), server.path("data"));
-    let (clock, every) = (Clock::start(), Span::from_nanos(time.nanos() / SAMPLES));
+    let (clock, every) = (Clock::start(), Span::from_nanos(plan.time.nanos() / SAMPLES));
     let mut samples = Vec::new();
     say(out, Sample::HEAD)?;
     for at in 1..=SAMPLES {
         let next = Instant::ZERO + Span::from_nanos(every.nanos() * at);
         while clock.now() < next {
+            if plan.interrupt.came() {
+                return Ok(samples);
+            }
             shared.check()?;
             pause(20);
         }

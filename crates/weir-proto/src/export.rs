@@ -99,12 +99,6 @@ impl BlockSizes {
         self.preferred
     }
 
-    /// Returns the maximum length of reads and writes.
-    #[must_use]
-    pub const fn maximum(self) -> u32 {
-        self.maximum
-    }
-
     /// Returns the maximum length of reads and writes that a server of this crate accepts.
     #[must_use]
     pub const fn max_payload(self) -> u32 {

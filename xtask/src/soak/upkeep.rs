@@ -2,11 +2,12 @@
 
 use super::shared::{Shared, count};
 use crate::blob_client::exchange;
+use crate::interrupt::in_own_group;
 use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use weir_random::Rng;
@@ -58,7 +59,7 @@ fn back_up(shared: &Shared, _: &mut Rng) -> Result<(), String> {
 }
 
 fn succeed(shared: &Shared, args: &[&str]) -> Result<(), String> {
-    let mut command = Command::new(&shared.weir);
+    let mut command = in_own_group(&shared.weir);
     command.args(args).stdin(Stdio::null());
     let output = command.output().map_err(|error| error.to_string())?;
     if output.status.success() {

@@ -1,6 +1,7 @@
 //! The program under test, while a suite runs.
 
 use crate::error::XtaskError;
+use crate::interrupt::in_own_group;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -22,16 +23,29 @@ impl Running {
     /// Starts the program with these arguments, in which `{}` stands for the folder, and waits until it
     /// is ready.
     pub(crate) fn start(weir: &Path, layout: &str, args: &[&str]) -> Result<Self, XtaskError> {
+        Self::start_as(Command::new(weir), layout, args)
+    }
+
+    /// Does the same out of reach of Ctrl-C, for a caller that catches it.
+    pub(crate) fn start_apart(
+        weir: &Path,
+        layout: &str,
+        args: &[&str],
+    ) -> Result<Self, XtaskError> {
+        Self::start_as(in_own_group(weir), layout, args)
+    }
+
+    fn start_as(mut command: Command, layout: &str, args: &[&str]) -> Result<Self, XtaskError> {
         let root = std::env::temp_dir().join(format!("weir-suite-{}", std::process::id()));
         let (file, mount) = (root.join("layout.toml"), root.join("mount"));
         fs::create_dir_all(&mount).map_err(XtaskError::file("creating", &mount))?;
         fs::write(&file, layout).map_err(XtaskError::file("writing", &file))?;
-        let mut command = Command::new(weir);
         let place = root.display().to_string();
         command.args(args.iter().map(|arg| arg.replace("{}", &place)));
         command.arg("--data").arg(root.join("data")).arg("--control").arg(root.join("control"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let child = command.spawn().map_err(XtaskError::file("starting", weir))?;
+        let weir = PathBuf::from(command.get_program());
+        let child = command.spawn().map_err(XtaskError::file("starting", &weir))?;
         let mut own = Self { child, root, said: None };
         let mut said = String::new();
         if let Some(stderr) = own.child.stderr.take() {
