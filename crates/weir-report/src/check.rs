@@ -22,6 +22,8 @@ pub struct CheckReport {
     pub damage: Vec<DamagedFile>,
     /// Parts that could not be checked, with the reasons.
     pub unchecked: Vec<Unchecked>,
+    /// Files among the folders of the volumes. A server ignores them.
+    pub ignored: Vec<String>,
 }
 
 /// The extent of the check of a volume.
@@ -107,6 +109,12 @@ impl CheckReport {
         let mut notes = Vec::new();
         if self.volumes.is_empty() && self.damage.is_empty() {
             notes.push("there are no volumes".to_owned());
+        }
+        for file in &self.ignored {
+            notes.push(format!(
+                "{file} is not the folder of a volume, and a server ignores it; if it is in place of one, restore \
+                 the folder from a copy"
+            ));
         }
         if unverified > 0 {
             notes.push(format!(
@@ -207,6 +215,7 @@ mod tests {
             journal: None,
             damage,
             unchecked: Vec::new(),
+            ignored: Vec::new(),
         }
     }
 

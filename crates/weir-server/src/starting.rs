@@ -69,10 +69,14 @@ pub(crate) fn make(
     }
     let checksums = new.checksums.then_some(true);
     let stored = NewStored { size: coming.volume.spec.size, attributes, checksums };
-    Ok(if new.blob {
-        data.paged_volume(&new.name, stored)?
-    } else {
-        data.volume(&new.name, stored)?
+    let made = match new.blob {
+        true => data.paged_volume(&new.name, stored),
+        false => data.volume(&new.name, stored),
+    };
+    made.map_err(|error| {
+        // It may be there except for its last step, and would be served after the next start.
+        let _ = data.remove(&new.name);
+        error.into()
     })
 }
 
@@ -224,10 +228,12 @@ impl<'a> Starting<'a> {
 
     pub(crate) fn host(&mut self, mut host: Host) -> Result<(HostState, Reactor), ServerError> {
         let made = self.add_made(&mut host);
+        let declared: Vec<Bytes> = host.volumes.iter().map(|volume| volume.spec.size).collect();
+        self.adopt_sizes_of_files(&mut host)?;
         let (mut stores, mut stored) = (Vec::new(), Vec::new());
         let (mut backings, mut broken) = (BTreeMap::new(), Vec::new());
         for id in 0..host.volumes.len() {
-            match self.volume(&mut host, VolumeId(id)) {
+            match self.volume(&mut host, VolumeId(id), declared[id]) {
                 // A log of a volume that comes later would begin in the middle.
                 Err(error) if self.options.write_logs.contains_key(&host.volumes[id].name) => {
                     return Err(error);
@@ -356,11 +362,16 @@ impl<'a> Starting<'a> {
         })
     }
 
-    fn volume(&self, host: &mut Host, id: VolumeId) -> Result<Opened, ServerError> {
+    /// Opens a volume, which has the size that is `declared` or the one that it was given since.
+    fn volume(
+        &self,
+        host: &mut Host,
+        id: VolumeId,
+        declared: Bytes,
+    ) -> Result<Opened, ServerError> {
         if let Some(backend) = host.volumes[id.0].backend.clone() {
             return self.on_backend(host, id, &backend);
         }
-        let declared = host.volumes[id.0].spec.size;
         let Some(data) = self.data else {
             let store = Arc::new(MemoryStore::new(declared));
             let data = VolumeData::new(store, false);
@@ -375,7 +386,7 @@ impl<'a> Starting<'a> {
         let volume = data.volume(&host.volumes[id.0].name, stored)?;
         tell_of_damage(&volume, &self.options.notices);
         adopt_column(&volume, column.as_deref())?;
-        self.adopt_size(&volume, host, id)?;
+        self.adopt_size(&volume, host, id, declared)?;
         self.adopt_cache(&volume, host, id, mode)?;
         let data = VolumeData::kept(volume.clone());
         Ok(Opened { data, stored: Some(volume), backing: None })
@@ -427,16 +438,41 @@ impl<'a> Starting<'a> {
         Ok(())
     }
 
+    /// Gives the files of an instance the sizes that they were given while it was served. Those that shrank come
+    /// first, since the files share the instance's storage.
+    fn adopt_sizes_of_files(&self, host: &mut Host) -> Result<(), ServerError> {
+        let (Some(data), true) = (self.data, host.instance.is_some()) else { return Ok(()) };
+        let listed = data.list()?.into_iter();
+        let metas: BTreeMap<String, Meta> =
+            listed.filter_map(|listed| Some((listed.name, listed.meta.ok()?))).collect();
+        let size_of = |volume: &Volume| {
+            let meta = metas.get(&volume.name)?;
+            let is_kept = meta.declared_size == volume.spec.size && meta.size != volume.spec.size;
+            is_kept.then_some(meta.size)
+        };
+        let ids = (0..host.volumes.len()).map(VolumeId);
+        let changed = ids.filter_map(|id| Some((id, size_of(&host.volumes[id.0])?)));
+        let (smaller, larger): (Vec<_>, Vec<_>) =
+            changed.partition(|(id, size)| *size < host.volumes[id.0].spec.size);
+        for (id, size) in smaller.into_iter().chain(larger) {
+            // One that does not fit is refused when it is opened.
+            if let Ok(resized) = host.resized(id, size, self.edition) {
+                replace(host, id, resized);
+            }
+        }
+        Ok(())
+    }
+
     fn adopt_size(
         &self,
         volume: &StoredVolume,
         host: &mut Host,
         id: VolumeId,
+        declared: Bytes,
     ) -> Result<(), ServerError> {
-        let declared = host.volumes[id.0].spec.size;
         let (meta, kept) = (volume.meta(), volume.size());
         if meta.declared_size == declared {
-            if kept != declared {
+            if kept != host.volumes[id.0].spec.size {
                 let resized = host.resized(id, kept, self.edition).map_err(ServerError::Layout)?;
                 replace(host, id, resized);
             }

@@ -32,8 +32,6 @@ const LISTED: u64 = 1 << 30;
 const COPY: &str = "a copy of the list of open regions is damaged, or a loss of power tore it; the other one may be \
                     older, so all checksums of the volume are unknown, and the next server computes them";
 
-const NO_FOLDER: &str = "restore the folder from a copy, or remove what is in its place";
-
 /// A data directory that is checked. Its lock is held, so no server changes it meanwhile.
 #[derive(Debug)]
 pub struct FolderCheck {
@@ -89,7 +87,7 @@ impl FolderCheck {
         match check_format(&path) {
             Ok(true) => {}
             Ok(false) | Err(StoreError::Foreign { .. }) => {
-                let found = "is not a Weir data directory: it has no file \"format\" of one";
+                let found = "is not a Weir data directory: it has no valid file \"format\"";
                 return Err(StoreError::NoFolder { dir: path, found });
             }
             Err(error) => return Err(error),
@@ -98,12 +96,20 @@ impl FolderCheck {
         Ok(Self { path, _lock: lock })
     }
 
-    /// Returns the names of the volumes, also of those with something else in place of their folder.
+    /// Returns the names of the volumes.
     pub fn volumes(&self) -> Result<Vec<String>> {
         let volumes = self.path.join(VOLUMES);
         let mut names = disk::names_in(&volumes)?.unwrap_or_default();
-        names.retain(|name| name::check(name).is_ok());
+        names.retain(|name| name::check(name).is_ok() && volumes.join(name).is_dir());
         Ok(names)
+    }
+
+    /// Returns what is among the volumes and is no folder. A server ignores it.
+    pub fn strays(&self) -> Result<Vec<PathBuf>> {
+        let volumes = self.path.join(VOLUMES);
+        let names = disk::names_in(&volumes)?.unwrap_or_default();
+        let all = names.into_iter().map(|name| volumes.join(name));
+        Ok(all.filter(|path| !path.is_dir()).collect())
     }
 
     /// Checks a volume, and passes its damage to `report`. Returns `None` if there is none of that name, or one
@@ -119,9 +125,6 @@ impl FolderCheck {
     ) -> Result<Option<CheckedVolume>> {
         name::check(name)?;
         let dir = self.path.join(VOLUMES).join(name);
-        if dir.symlink_metadata().is_err() {
-            return Ok(None);
-        }
         let mut checked = CheckedVolume {
             size: None,
             has_checksums: false,
@@ -151,10 +154,6 @@ fn check_volume(
     checked: &mut CheckedVolume,
     report: &mut dyn FnMut(Damage),
 ) -> Result<bool> {
-    if !dir.is_dir() {
-        let what = format!("{} is not the folder of a volume", dir.display());
-        return Err(StoreError::Damaged { what, hint: NO_FOLDER });
-    }
     let Some(meta) = volume::inspect(dir)? else { return Ok(false) };
     (checked.size, checked.has_checksums) = (Some(meta.size), meta.checksums);
     if let Some(layers) = &meta.layers {

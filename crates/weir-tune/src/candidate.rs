@@ -12,6 +12,7 @@ use weir_catalog::{Catalog, Edition, HostSize, PriceBook, Tier};
 use weir_core::{CacheMode, Cap, Place as Medium};
 use weir_diagnose::Change;
 use weir_layout::{Export, File, Host, Layout, ManagedInstance, Role, Volume};
+use weir_plan::verify::Got;
 use weir_report::number::{float, whole};
 use weir_units::{Bytes, BytesPerSec, Iops};
 
@@ -66,40 +67,45 @@ pub(crate) enum Reason {
     Media,
 }
 
-/// The growth of a rate, or of a size that buys rates, in per cent of the present one: fixed steps, and the one that
-/// brings what is asked, so that no more is bought.
-struct Steps(Vec<u64>);
+/// The growth of a rate, or of a size that buys rates: by fixed steps, and by the one that closes the gap, so that no
+/// more is bought than is asked.
+#[derive(Debug, Clone, Copy)]
+struct Steps {
+    /// The factor by which the load's rate must grow, if it is known.
+    lack: Option<f64>,
+}
 
 impl Steps {
-    /// Returns the steps for a load that needs `lack` times of what it gets.
-    fn towards(lack: Option<f64>) -> Self {
-        let exact = lack.map(|times| whole((times * 100.0).ceil()));
-        let mut all: Vec<u64> = STEPS.into_iter().chain(exact.filter(|own| *own > 100)).collect();
-        all.sort_unstable();
-        all.dedup();
-        Self(all)
-    }
+    /// More than any disk has, and far from an overflow.
+    const MOST: u64 = 1 << 60;
 
-    /// Returns what a rate or size becomes.
-    fn of(&self, present: u64) -> impl Iterator<Item = u64> {
-        let scaled = move |percent: &u64| {
-            let scaled = (u128::from(present) * u128::from(*percent)).div_ceil(100);
+    /// Returns what a rate or size can become.
+    fn of(self, present: u64) -> impl Iterator<Item = u64> {
+        let scaled = move |percent: u64| {
+            let scaled = (u128::from(present) * u128::from(percent)).div_ceil(100);
             u64::try_from(scaled).unwrap_or(u64::MAX)
         };
-        self.0.iter().map(scaled)
+        // A product of floats may be a trace above a whole number.
+        let exact = self.lack.map(|times| whole((float(present) * times - 0.01).ceil()));
+        let all = STEPS.into_iter().map(scaled).chain(exact.filter(|own| *own > present));
+        all.map(|own| own.min(Self::MOST))
     }
 }
 
+/// Says whether a role meets its need.
+pub(crate) type Meets = fn(&Got) -> bool;
+
 /// Returns whether a limit may hold the load back: one that a role passes which misses its need. Jobs
 /// and databases have no needs, and pass all limits.
-pub(crate) fn may_bind(place: Place, layout: &Layout, measured: &Measured) -> bool {
-    let mut failing = measured.roles.iter().filter(|own| !own.is_met());
+pub(crate) fn may_bind(place: Place, layout: &Layout, measured: &Measured, meets: Meets) -> bool {
+    let mut failing = measured.roles.iter().filter(|own| !meets(own));
     measured.roles.is_empty() || failing.any(|own| place.limits(layout, own.role))
 }
 
 /// Returns the reasons to change a layout that was measured.
-pub(crate) fn reasons(layout: &Layout, measured: &Measured) -> Vec<Reason> {
-    let binding = || measured.waits.iter().filter(|(place, _)| may_bind(*place, layout, measured));
+pub(crate) fn reasons(layout: &Layout, measured: &Measured, meets: Meets) -> Vec<Reason> {
+    let waits = || measured.waits.iter();
+    let binding = || waits().filter(|(place, _)| may_bind(*place, layout, measured, meets));
     let all: u64 = binding().map(|(_, ns)| *ns).sum();
     let is_major = |ns: u64| float(ns) >= MINOR * float(all);
     let lacks = measured.lacks.iter().map(|lack| Reason::Lack(*lack));
@@ -114,8 +120,8 @@ pub(crate) fn reasons(layout: &Layout, measured: &Measured) -> Vec<Reason> {
     reasons
 }
 
-/// Returns the layouts after each change for a reason. `lack` says how many times as much the load needs as it gets
-/// on the present layout, if that is known.
+/// Returns the layouts after each change for a reason. `lack` is the factor by which the rate of the load must
+/// grow, if it is known.
 pub(crate) fn expand(
     text: &str,
     layout: &Layout,
@@ -124,7 +130,7 @@ pub(crate) fn expand(
 ) -> Vec<Candidate> {
     let edition = pricer.edition();
     let changes = match reason {
-        Reason::Limit(place) => relief(layout, place, &Steps::towards(lack), pricer),
+        Reason::Limit(place) => relief(layout, place, Steps { lack }, pricer),
         Reason::Lack(lack) => larger(layout, lack, edition),
         Reason::Media => {
             let hosts = layout.hosts.iter();
@@ -169,7 +175,7 @@ fn larger_machines(layout: &Layout, place: Place, pricer: &Pricer<'_>) -> Vec<Ch
 }
 
 /// Returns the changes that relieve a limit.
-fn relief(layout: &Layout, place: Place, steps: &Steps, pricer: &Pricer<'_>) -> Vec<Change> {
+fn relief(layout: &Layout, place: Place, steps: Steps, pricer: &Pricer<'_>) -> Vec<Change> {
     let Some((host, export)) = place.parts(layout) else { return Vec::new() };
     let edition = pricer.edition();
     let mut changes = Vec::new();
@@ -354,7 +360,7 @@ fn disks(
     host: &Host,
     export: &Export,
     cap: Cap,
-    (edition, steps): (&Edition, &Steps),
+    (edition, steps): (&Edition, Steps),
 ) -> Vec<Change> {
     let Some(volume) = export.volumes.first().and_then(|id| host.volumes.get(id.0)) else {
         return Vec::new();
@@ -446,7 +452,7 @@ fn bought(
     volume: &Volume,
     name: &str,
     cap: Cap,
-    (family, steps): (&weir_catalog::Provisioned, &Steps),
+    (family, steps): (&weir_catalog::Provisioned, Steps),
 ) -> Vec<Change> {
     let gate = &volume.spec.limits.gate;
     let (Some(iops), Some(bytes)) = (gate.iops, gate.bytes) else { return Vec::new() };
@@ -476,7 +482,7 @@ fn bought(
 }
 
 /// Returns larger managed instances.
-fn instance(host: &Host, cap: Cap, steps: &Steps) -> Vec<Change> {
+fn instance(host: &Host, cap: Cap, steps: Steps) -> Vec<Change> {
     let Some(own) = &host.instance else { return Vec::new() };
     let name = || host.name.clone();
     let mut changes = Vec::new();
@@ -554,4 +560,20 @@ fn change_to(host: &Host, size: &HostSize, edition: &Edition) -> Option<Change> 
     };
     edition.host(&name).ok()?;
     Some(Change::HostSize { host: host.name.clone(), size: name })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_closes_the_gap_to_the_unit() {
+        let of = |present, lack| -> Vec<u64> { Steps { lack }.of(present).collect() };
+        let fixed = of(3_000, None);
+        assert_eq!((fixed.len(), fixed[0], fixed[1]), (STEPS.len(), 3_300, 3_600));
+        assert_eq!(of(3_000, Some(3_360.0 / 3_000.0)).last(), Some(&3_360));
+        assert_eq!(of(10_000, Some(11_000.0 / 10_000.0)).last(), Some(&11_000));
+        assert_eq!(of(3_000, Some(1.0001)).last(), Some(&3_001));
+        assert_eq!(of(1 << 40, Some(1e30)).into_iter().max(), Some(Steps::MOST), "and no overflow");
+    }
 }

@@ -5,6 +5,7 @@ use crate::load::Load;
 use crate::measure::Measured;
 use std::fmt;
 use std::str::FromStr;
+use weir_layout::Role;
 use weir_plan::verify::Got;
 use weir_report::number::{float, mib, percent, rate, time};
 use weir_units::{BytesPerSec, Iops, Span};
@@ -211,13 +212,9 @@ impl Goal {
         }
     }
 
-    /// Returns whether a prediction reaches the goal by so much that the real system should, too: without most of
-    /// the tolerance of [`is_met`](Self::is_met), which is left for its deviation.
+    /// Returns whether a prediction reaches the goal with a margin: it uses only a part of the tolerance of
+    /// [`is_met`](Self::is_met), and the rest is left for its error.
     pub(crate) fn is_surely_met(&self, predicted: &Measured) -> bool {
-        let is_sure = |own: &Got| {
-            let is_in_time = own.asked_latency.is_none_or(|most| own.median <= most.nanos());
-            own.part() >= 1.0 - SURE && is_in_time
-        };
         let are_sure = match self.targets.is_empty() {
             true => !predicted.roles.is_empty() || predicted.waited() <= SURE_WAITED,
             false => self.targets.iter().all(|own| own.is_met(predicted, (0.0, SURE))),
@@ -225,9 +222,11 @@ impl Goal {
         self.is_met(predicted) && predicted.roles.iter().all(is_sure) && are_sure
     }
 
-    /// Returns how many times as high the rates have to be that fall short most; `None` if none does.
-    pub(crate) fn lack(&self, measured: &Measured) -> Option<f64> {
-        let roles = measured.roles.iter().map(|own| own.part().recip());
+    /// Returns the factor by which the rate that falls short most must grow, of the targets and of those roles for
+    /// which `counts` is true; `None` if none falls short.
+    pub(crate) fn lack(&self, measured: &Measured, counts: impl Fn(Role) -> bool) -> Option<f64> {
+        let roles = measured.roles.iter().filter(|own| counts(own.role));
+        let roles = roles.map(|own| own.part().recip());
         let rates = self.targets.iter().filter(|own| !own.is_latency());
         let rates = rates.filter_map(|own| Some(own.asked() / own.value(measured)?));
         roles.chain(rates).filter(|own| own.is_finite() && *own > 1.0).reduce(f64::max)
@@ -253,9 +252,17 @@ impl Goal {
     }
 }
 
+/// Returns whether a role is predicted to meet its need with a margin; see [`Goal::is_surely_met`].
+pub(crate) fn is_sure(own: &Got) -> bool {
+    let is_in_time = own.asked_latency.is_none_or(|most| own.median <= most.nanos());
+    own.is_met() && own.part() >= 1.0 - SURE && is_in_time
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limit::Place;
+    use weir_core::Cap;
 
     #[test]
     fn targets_are_read_and_bad_ones_refused() {
@@ -292,7 +299,37 @@ mod tests {
         assert!(sure(995.0, 10_000_000));
         assert!(!sure(994.0, 10_000_000));
         assert!(!sure(995.0, 10_000_001));
-        assert!(Goal::default().is_surely_met(&Measured::default()));
+        let waited = |waits_ns| {
+            let place = Place { host: 0, export: None, cap: Cap::DiskIops };
+            let waits = vec![(place, waits_ns)];
+            Goal::default().is_surely_met(&Measured {
+                waits,
+                storage_ns: 1_000,
+                ..Measured::default()
+            })
+        };
+        assert!(waited(90) && !waited(91));
+        let role = |got, median| {
+            let (asked_latency, asked) = (Some(Span::from_nanos(100)), 1_000);
+            is_sure(&Got { got, median, asked_latency, asked, ..role() })
+        };
+        assert!(role(995.0, 100));
+        assert!(!role(994.0, 100) && !role(995.0, 101));
+    }
+
+    fn role() -> Got {
+        Got {
+            role: Role::Data,
+            request: 8192,
+            asked: 900,
+            bytes: None,
+            got: 600.0,
+            latency: 0.0,
+            median: 0,
+            p99: 0,
+            asked_latency: None,
+            grows: false,
+        }
     }
 
     #[test]
@@ -300,12 +337,16 @@ mod tests {
         let throughput = Target::Throughput(1 << 20);
         let goal = Goal { targets: vec![Target::Iops(900), throughput, Target::P99(Span::ZERO)] };
         let lack = |iops, bytes_per_s| {
-            goal.lack(&Measured { iops, bytes_per_s, p99_ns: 5, ..Measured::default() })
+            goal.lack(&Measured { iops, bytes_per_s, p99_ns: 5, ..Measured::default() }, |_| true)
         };
         assert_eq!(lack(600.0, float(1 << 20)), Some(1.5));
         assert_eq!(lack(600.0, float(1 << 19)), Some(2.0));
         assert_eq!(lack(900.0, float(1 << 20)), None);
         assert_eq!(lack(0.0, float(1 << 20)), None, "without a load nothing is known");
+        let log = Got { role: Role::Log, got: 300.0, ..role() };
+        let measured = Measured { roles: vec![role(), log], ..Measured::default() };
+        let lack = |only| Goal::default().lack(&measured, |role| role == only);
+        assert_eq!((lack(Role::Data), lack(Role::Log)), (Some(1.5), Some(3.0)));
     }
 
     #[test]

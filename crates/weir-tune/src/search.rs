@@ -9,9 +9,9 @@
 //! limit if a role misses its need there, or if jobs wait at no other limit: the goal of several jobs is
 //! a sum, which the others may bring.
 
-use crate::candidate::{Candidate, MINOR, Reason, expand, may_bind, reasons};
+use crate::candidate::{Candidate, MINOR, Meets, Reason, expand, may_bind, reasons};
 use crate::error::TuneError;
-use crate::goal::{Goal, WAITED};
+use crate::goal::{Goal, WAITED, is_sure};
 use crate::limit::{Place, Setting};
 use crate::load::Load;
 use crate::measure::{Bench, Credits, Effort, Measured};
@@ -22,6 +22,7 @@ use std::collections::{BTreeSet, BinaryHeap};
 use weir_core::Cap;
 use weir_diagnose::Change;
 use weir_layout::Layout;
+use weir_plan::verify::Got;
 use weir_report::number::float;
 use weir_units::Money;
 
@@ -236,6 +237,11 @@ impl<'a> Search<'a> {
         Ok((reaches(&full), full))
     }
 
+    /// Returns what decides whether a role meets its need.
+    fn meets(&self) -> Meets {
+        if self.bounds.must_be_sure { is_sure } else { Got::is_met }
+    }
+
     /// Leaves out changes without which a layout still reaches the goal for no more money: a later
     /// change may have made an earlier one useless.
     fn pruned(&mut self, mut node: Node) -> Result<Node, TuneError> {
@@ -279,7 +285,7 @@ impl<'a> Search<'a> {
             let least = asked - asked / SHORT - 1.min(asked);
             let has_failed = match self.bench.load {
                 Load::Needs(_) => {
-                    let is_binding = may_bind(*place, &node.layout, measured);
+                    let is_binding = may_bind(*place, &node.layout, measured, self.meets());
                     is_binding && std::mem::take(&mut is_first) && measured.waited() > WAITED
                 }
                 Load::Jobs(_) | Load::Databases(..) => {
@@ -291,8 +297,13 @@ impl<'a> Search<'a> {
                 self.failures.push(Failure::at(*place, &node.layout, rate.max(least)));
             }
         }
-        let lack = self.goal.lack(measured);
-        for reason in reasons(&node.layout, measured) {
+        for reason in reasons(&node.layout, measured, self.meets()) {
+            let lack = match reason {
+                Reason::Limit(place) => {
+                    self.goal.lack(measured, |role| place.limits(&node.layout, role))
+                }
+                Reason::Lack(_) | Reason::Media => None,
+            };
             self.queue_changes(node, (reason, lack));
         }
     }

@@ -168,12 +168,13 @@ impl Walk<'_> {
         self.is_measured = true;
         self.start = self.present.clone();
         self.report.before = self.state();
+        let mut predicted = predicted.clone();
         let apart = match self.system.is_simulated() {
             // Nothing was predicted for it.
             true => 0.0,
             false => {
-                let apart = deviation(predicted, &self.present.measured, false);
-                self.predict_with_clients(apart)?
+                predicted = self.predict_with_clients(predicted)?;
+                deviation(&predicted, &self.present.measured, false)
             }
         };
         if apart > self.system.tolerance() {
@@ -181,7 +182,7 @@ impl Walk<'_> {
                 "the simulation of the load differs from the measurement by {} before any change \
                  ({} predicted, {} measured); the load or the layout is not that of the server",
                 percent(apart),
-                figures(predicted),
+                figures(&predicted),
                 figures(&self.present.measured)
             );
             self.end(TuneEnd::Unpredicted, words);
@@ -200,18 +201,18 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// Includes the clients' own time in all further predictions, if the one for the present layout then deviates less
-    /// than `apart`. Returns its deviation.
-    fn predict_with_clients(&mut self, apart: f64) -> Result<f64, TuneError> {
+    /// Includes the clients' own time in all further predictions, if the one for the present layout then deviates
+    /// less than `predicted`. Returns the better one.
+    fn predict_with_clients(&mut self, predicted: Measured) -> Result<Measured, TuneError> {
         let Some(own) = clients::time_of(&self.bench.load, &self.present.measured) else {
-            return Ok(apart);
+            return Ok(predicted);
         };
         let load = clients::with_time(&self.bench.load, own);
         let bench = Bench { load, ..self.bench.clone() };
-        let predicted = bench.measure("layout.toml", &self.present.text, Effort::Prediction)?;
-        let with_clients = deviation(&predicted, &self.present.measured, false);
-        if with_clients > apart {
-            return Ok(apart);
+        let with_clients = bench.measure("layout.toml", &self.present.text, Effort::Prediction)?;
+        let apart = |own| deviation(own, &self.present.measured, false);
+        if apart(&with_clients) > apart(&predicted) {
+            return Ok(predicted);
         }
         self.report.notes.push(format!(
             "clients take {} from an answer to their next request, fitted to the measurement before any change; \
@@ -230,10 +231,14 @@ impl Walk<'_> {
             simulations: options.simulations.unwrap_or(400),
             must_be_sure: !self.system.is_simulated(),
         };
-        let (mut outcome, mut visits) = self.search_within(bounds)?;
-        if bounds.must_be_sure && !matches!(outcome, Outcome::Reached(_) | Outcome::Interrupted) {
+        let (mut outcome, visits) = self.search_within(bounds)?;
+        if bounds.must_be_sure && matches!(outcome, Outcome::Exhausted | Outcome::BeyondBudget(_)) {
             bounds.must_be_sure = false;
-            (outcome, visits) = self.search_within(bounds)?;
+            bounds.simulations -= self.report.simulated.min(bounds.simulations);
+            let (at_the_edge, _) = self.search_within(bounds)?;
+            if matches!(at_the_edge, Outcome::Reached(_) | Outcome::Interrupted) {
+                outcome = at_the_edge;
+            }
         }
         match outcome {
             Outcome::Reached(found) => {

@@ -35,7 +35,7 @@ enum Measure {
     Latency,
 }
 
-/// What is typical of a measure in the second and the last third of the samples.
+/// The compared statistic of a measure in the second and the last third of the samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Compared {
     measure: Measure,
@@ -67,11 +67,11 @@ impl Measure {
         }
     }
 
-    /// Returns what is typical of some samples: the median, which hides single peaks, or the lowest.
+    /// Returns the statistic that is compared: the median, which hides single peaks, or the lowest value.
     ///
     /// A backup and its clients add a dozen descriptors and threads while they run, on a slow machine for
     /// more than half of the time. The lowest count leaves them out; a leak raises it as well.
-    fn typical(self, samples: &[Sample]) -> u64 {
+    fn statistic(self, samples: &[Sample]) -> u64 {
         let mut values: Vec<u64> = samples.iter().map(|sample| self.read(sample)).collect();
         values.sort_unstable();
         let at = match self {
@@ -122,7 +122,7 @@ impl Verdict {
         let third = samples.len() / 3;
         let (second, last) = samples[third..].split_at((samples.len() - third) / 2);
         let compare = |measure: Measure| {
-            let (second, last) = (measure.typical(second), measure.typical(last));
+            let (second, last) = (measure.statistic(second), measure.statistic(last));
             Compared { measure, second, last, bound: measure.bound(second) }
         };
         let requests = last.iter().map(|sample| sample.requests).sum();
@@ -138,7 +138,7 @@ impl Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "typical             second third    last third         bound")?;
+        writeln!(f, "measure             second third    last third         bound")?;
         for Compared { measure, second, last, bound } in &self.all {
             let [second, last_words, most] = [second, last, bound].map(|own| measure.words(*own));
             let mark = if last > bound { "  EXCEEDED" } else { "" };

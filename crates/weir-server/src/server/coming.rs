@@ -487,7 +487,15 @@ impl Shared {
             kept
         };
         if let Some(data) = self.data.as_ref().filter(|_| kept) {
-            data.remove(name)?;
+            data.remove(name).map_err(|error| {
+                let folder = data.path().join("volumes").join(name);
+                let reason = format!(
+                    "it is no longer served, but its folder {} could not be removed ({error}); remove it, or the \
+                     next server has the volume again",
+                    folder.display()
+                );
+                refuse(name, reason)
+            })?;
         }
         Ok(())
     }

@@ -113,6 +113,9 @@ impl Shared {
         behind: Behind,
     ) -> Result<Tiers, ServerError> {
         let edition = self.edition.as_ref();
+        // The files of an instance share its storage: no other may come or grow between the check of the room and
+        // the end of the change.
+        let _alone = self.is_of_instance(name)?.then(|| self.one_at_a_time());
         let mut before = None;
         let change = self.change(name, "it is being resized", |host, id| {
             before.clone_from(&host.volumes[id.0].tier);
@@ -224,20 +227,18 @@ impl Shared {
     }
 
     fn set_credits(&self, name: &str, credits: Share) -> Result<Value, ServerError> {
-        let (mailbox, id) = {
-            let hosts = self.hosts();
-            let (at, id) = self.find(&hosts, name)?;
-            let volume = &hosts[at].layout.volumes[id.0];
-            if !volume.spec.limits.gate.has_credits() {
-                let tier = volume.tier.as_ref().map(|tier| format!(" ({tier})"));
-                let tier = tier.unwrap_or_default();
-                let reason =
-                    format!("it has no burst credits{tier}; weir status lists those that have");
-                return Err(refuse(name, reason));
-            }
-            (hosts[at].mailbox.clone(), id)
-        };
-        let left = ask(&mailbox, move |host, now| {
+        // Meanwhile the volume is not deleted, so that its place is not another's.
+        let change = self
+            .change(name, "its credits are being set", |host, id| Ok(host.volumes[id.0].clone()))?;
+        if !change.to.spec.limits.gate.has_credits() {
+            let tier = change.to.tier.as_ref().map(|tier| format!(" ({tier})"));
+            let tier = tier.unwrap_or_default();
+            let reason =
+                format!("it has no burst credits{tier}; weir status lists those that have");
+            return Err(refuse(name, reason));
+        }
+        let id = change.id;
+        let left = ask(&change.mailbox, move |host, now| {
             host.set_credits(now, id, credits);
             let left = |cap| host.engine().bucket(now, id, cap).map(|(left, _)| left);
             (left(Cap::DiskIops), left(Cap::DiskBytes))

@@ -206,6 +206,50 @@ fn an_instance_takes_files_as_far_as_it_has_room() {
     server.resize("more", Bytes::gib(32)).expect("there is space");
 }
 
+const TWO_FILES: &str = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, \
+    storage = \"64 GiB\" }\n[[file]]\nname = \"d1\"\nrole = \"data\"\nsize = \"32 GiB\"\n[[file]]\n\
+    name = \"d2\"\nrole = \"data\"\nsize = \"32 GiB\"\n";
+
+fn sizes(server: &Server) -> Vec<u64> {
+    let volumes = &server.status().hosts[0].volumes;
+    volumes.iter().map(|volume| volume.size_bytes >> 30).collect()
+}
+
+/// The first file is larger than there is room for beside the size that the layout has for the second one.
+#[test]
+fn files_that_changed_places_in_an_instance_return_with_their_sizes() {
+    let place = Place::new();
+    let server = place.serve_kept(TWO_FILES);
+    server.resize("d2", Bytes::gib(16)).expect("a size");
+    server.resize("d1", Bytes::gib(48)).expect("there is room");
+    assert!(server.resize("d2", Bytes::gib(17)).is_err(), "there is no more");
+    server.stop().expect("a clean end");
+    let server = place.serve_kept(TWO_FILES);
+    assert_eq!(server.refused(), []);
+    assert_eq!(sizes(&server), [48, 16]);
+    server.stop().expect("a clean end");
+}
+
+#[test]
+fn files_that_grow_at_once_do_not_exceed_their_instance() {
+    let place = Place::new();
+    let server = place.serve_kept(TWO_FILES);
+    for round in 0..20 {
+        for name in ["d1", "d2"] {
+            server.resize(name, Bytes::gib(20)).expect("a size");
+        }
+        let grown: Vec<bool> = std::thread::scope(|scope| {
+            let server = &server;
+            let grow = |name| scope.spawn(move || server.resize(name, Bytes::gib(40)).is_ok());
+            let threads = ["d1", "d2"].map(grow);
+            threads.map(|thread| thread.join().expect("no panic")).into()
+        });
+        assert_eq!(grown.iter().filter(|own| **own).count(), 1, "round {round}: {grown:?}");
+        assert_eq!(sizes(&server).iter().sum::<u64>(), 60);
+    }
+    server.stop().expect("a clean end");
+}
+
 /// Several clients make and delete at once: each has what it was told that it has.
 #[test]
 fn concurrent_creates_and_deletes_get_correct_answers() {

@@ -139,7 +139,7 @@ impl FileSums {
 pub(crate) fn missing(dir: &Path, offset: u64) -> Option<String> {
     let at = offset / BLOCK * SUM;
     let file = dir.join(SUMS).join(segment_name(at / SEGMENT.get()));
-    let is_short = |len| len <= at % SEGMENT.get();
+    let is_short = |len| len < at % SEGMENT.get() + SUM;
     let state = match file.metadata() {
         Ok(about) if is_short(about.len()) => format!("is cut to {} bytes", about.len()),
         Ok(_) => return None,

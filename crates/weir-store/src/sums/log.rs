@@ -95,8 +95,9 @@ impl<S: Store> Log<S> {
 
     /// Makes the list durable that was loaded: a process that was killed may have left it in memory only.
     pub(super) fn settle(&mut self) -> Result<()> {
-        // In its place, so that the other slot is right if this is torn.
-        self.write_as(self.generation, self.open.clone())
+        // Not over the only slot that is valid: a torn write would leave none.
+        let generation = self.generation + u64::from(self.damaged.is_some());
+        self.write_as(generation, self.open.clone())
     }
 
     /// Returns the regions that are open on the medium. After a failed write, the medium may have the new list
@@ -222,6 +223,22 @@ mod tests {
             let after = Log::load(log.store.crash(seed).unwrap()).unwrap();
             let found: Vec<_> = after.open().iter().collect();
             assert!(found == [3] || found == [7, 4095] || found.len() == 4096, "{found:?}");
+        }
+    }
+
+    /// The first loss of power tears one slot, and the second one tears what the next start writes.
+    #[test]
+    fn two_torn_writes_one_after_the_other_leave_a_list() {
+        for (slot, seed) in (0..100).map(|at| (at % 2, at / 2)) {
+            let mut log = loaded(FaultStore::new(Bytes::new(LEN)));
+            log.write(regions(&[7])).unwrap();
+            log.store.write_at(slot * SLOT + 40, &[9]).unwrap();
+            log.store.sync().unwrap();
+            let mut log = Log::load(log.store).unwrap();
+            log.store.fail_after(1, Fault::Io);
+            log.settle().unwrap_err();
+            let after = Log::load(log.store.crash(seed).unwrap()).unwrap();
+            assert_eq!(after.open(), &Regions::ALL, "seed {seed}");
         }
     }
 

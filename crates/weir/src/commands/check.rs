@@ -23,6 +23,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<u8, CliError> {
         Some(name) => check_volume(&folder, name, &mut report),
         None => {
             names.iter().for_each(|name| check_volume(&folder, name, &mut report));
+            let strays = folder.strays().map_err(ServerError::from)?;
+            report.ignored = strays.iter().map(|path| path.display().to_string()).collect();
             check_journal(args, &mut report);
         }
     }

@@ -184,6 +184,10 @@ fn damaged_metadata_and_missing_files_are_named() {
     server.stop();
     let (stdout, _, code) = check(&place, &[]);
     assert!(stdout.contains("data/blob/records.redb is sound") && code == Some(0), "{stdout}");
+    fs::write(place.path("data/volumes/other"), "a file").expect("a file");
+    let (stdout, _, code) = check(&place, &[]);
+    let named = stdout.contains("data/volumes/other is not the folder of a volume");
+    assert!(named && code == Some(0), "{stdout}");
     flip(&place.path("data/volumes/plain/meta.json"), 20);
     fs::remove_file(place.path("data/volumes/data/data/00000")).expect("a file");
     fs::write(place.path("data/blob/records.redb"), "something else").expect("a file");
