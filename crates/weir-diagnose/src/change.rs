@@ -72,8 +72,8 @@ pub enum Change {
         name: String,
         /// Operations per second.
         iops: u64,
-        /// Bytes per second.
-        throughput: u64,
+        /// Bytes per second; `None` if they follow from the operations.
+        throughput: Option<u64>,
     },
     /// Another number of vCores of a managed instance.
     Vcores {
@@ -143,10 +143,9 @@ impl Change {
                 format!("{name} with a stripe unit of {}", weir_units::Bytes::new(*bytes))
             }
             Self::Bought { name, iops, throughput } => {
-                let throughput = weir_units::BytesPerSec::new(*throughput);
-                let throughput =
-                    throughput.map_or_else(|| "0 B/s".to_owned(), |own| own.to_string());
-                format!("{name} with {iops} IOPS and {throughput} bought")
+                let throughput = throughput.and_then(weir_units::BytesPerSec::new);
+                let throughput = throughput.map_or_else(String::new, |own| format!(" and {own}"));
+                format!("{name} with {iops} IOPS{throughput} bought")
             }
             Self::Vcores { host, vcores } => format!("{host} with {vcores} vCores"),
             Self::InstanceIops { host, iops } => format!("{host} with {iops} IOPS"),
@@ -216,8 +215,10 @@ impl Change {
             Self::Bought { name, iops, throughput } => {
                 let own = disks(layout, name)?;
                 own.insert("iops".to_owned(), Value::Integer(i64::try_from(*iops).ok()?));
-                let throughput = Value::String(format!("{throughput} B/s"));
-                own.insert("throughput".to_owned(), throughput);
+                if let Some(throughput) = throughput {
+                    let throughput = Value::String(format!("{throughput} B/s"));
+                    own.insert("throughput".to_owned(), throughput);
+                }
                 Some(())
             }
             Self::Vcores { host, vcores } => {

@@ -7,6 +7,7 @@ use crate::gauged::Gauges;
 use crate::rules::{BLIND, Candidate};
 use crate::seconds::at_s;
 use crate::system::{Owner, SubjectId};
+use crate::verdict::NOTED;
 use std::collections::BTreeMap;
 use weir_report::diagnosis::{
     CapReport, DiagnosisReport, Finding, Group, PlotReport, SubjectReport, VerdictName,
@@ -119,16 +120,25 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
                      {name} is {times:.1} times that of the edition"
                 );
             }
+            let waited = case.named().map(|judged| (judged.waited.all_share(), judged.name(case)));
+            let waited = waited.max_by(|one, other| one.0.total_cmp(&other.0));
             match strange.max_by(|one, other| one.0.total_cmp(&other.0)) {
                 Some((share, name)) if share >= STRANGE => format!(
                     "no limit throttles requests: the highest utilisation is {most}; no limit explains {} of \
                      the latency of {name}",
                     percent(share)
                 ),
-                _ => format!(
-                    "no limit throttles requests: the highest utilisation is {most}, and latency is that of the \
-                     unloaded storage"
-                ),
+                _ => match waited.filter(|(share, _)| *share >= NOTED) {
+                    Some((share, name)) => format!(
+                        "no limit throttles requests: the highest utilisation is {most}, and waits at limits are \
+                         {} of the latency of {name}",
+                        percent(share)
+                    ),
+                    None => format!(
+                        "no limit throttles requests: the highest utilisation is {most}, and latency is that of \
+                         the unloaded storage"
+                    ),
+                },
             }
         }
     }

@@ -14,5 +14,5 @@ mod wait;
 pub use cause::Cause;
 pub use judge::judge;
 pub(crate) use judge::{EPISODE_S, NOTED_NS};
-pub(crate) use wait::LEAST_LOST;
 pub use wait::{Basis, CapWait, Episode, THROTTLED, WaitTimes};
+pub(crate) use wait::{LEAST_LOST, NOTED};

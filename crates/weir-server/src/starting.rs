@@ -232,8 +232,8 @@ impl<'a> Starting<'a> {
         self.adopt_sizes_of_files(&mut host)?;
         let (mut stores, mut stored) = (Vec::new(), Vec::new());
         let (mut backings, mut broken) = (BTreeMap::new(), Vec::new());
-        for id in 0..host.volumes.len() {
-            match self.volume(&mut host, VolumeId(id), declared[id]) {
+        for (id, declared) in declared.into_iter().enumerate() {
+            match self.volume(&mut host, VolumeId(id), declared) {
                 // A log of a volume that comes later would begin in the middle.
                 Err(error) if self.options.write_logs.contains_key(&host.volumes[id].name) => {
                     return Err(error);

@@ -460,6 +460,11 @@ fn bought(
     let step = family.throughput_step.map_or(1_000_000, BytesPerSec::get);
     let most = family.max_iops(volume.spec.size).get();
     let mut changes = Vec::new();
+    if family.throughput_follows {
+        let larger = steps.of(iops).map(|own| own.min(most)).filter(|own| *own > iops);
+        let change = |iops| Change::Bought { name: name.to_owned(), iops, throughput: None };
+        return larger.map(change).collect();
+    }
     for more in steps.of(if cap.counts_bytes() { bytes } else { iops }) {
         let (mut iops, mut throughput) = match cap.counts_bytes() {
             true => (iops, more.next_multiple_of(step)),
@@ -473,6 +478,7 @@ fn bought(
             throughput = throughput.max(family.min_throughput(own).get());
         }
         throughput = throughput.min(family.maximum.throughput.get());
+        let throughput = Some(throughput);
         let change = Change::Bought { name: name.to_owned(), iops, throughput };
         if !changes.contains(&change) {
             changes.push(change);

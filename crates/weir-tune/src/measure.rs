@@ -6,7 +6,7 @@ use crate::load::Load;
 use crate::place::{self, Lack};
 use std::collections::BTreeMap;
 use weir_catalog::Catalog;
-use weir_core::Cap;
+use weir_core::{Cap, Limit};
 use weir_layout::{Layout, Role};
 use weir_observe::run::Sample;
 use weir_plan::Need;
@@ -85,18 +85,27 @@ pub enum Effort {
 pub enum Credits {
     /// None at any time: the layout has to carry the load with the limits that last.
     Never,
-    /// None at the start. A disk accumulates some whenever it runs below its limit, so few requests in flight reach
-    /// the limit on average. A running server whose credits were emptied does the same.
+    /// None at the start, and no reserve. A disk accumulates credits whenever it runs below its limit, so few requests
+    /// in flight reach the limit on average. A running server whose credits were emptied does the same.
     Spent,
     /// Those that the layout gives.
     Given,
 }
 
+/// Empties all buckets of credits. A reserve, which a limit under load has spent within seconds, is left out.
 fn spend(layout: &mut Layout) {
+    let spent = |limit: &mut Option<Limit>| {
+        *limit = limit.map(|own| Limit { reserve: None, ..own });
+    };
     for host in &mut layout.hosts {
         host.spec.credits = Share::NONE;
-        for volume in &mut host.spec.volumes {
+        let volumes = host.spec.volumes.iter_mut().map(|volume| {
             volume.credits = Share::NONE;
+            &mut volume.limits.gate
+        });
+        for gate in volumes.chain([&mut host.spec.uncached, &mut host.spec.cached]) {
+            spent(&mut gate.iops);
+            spent(&mut gate.bytes);
         }
     }
 }

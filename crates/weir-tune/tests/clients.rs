@@ -92,3 +92,18 @@ fn clients_that_do_less_than_is_described_are_not_explained_by_their_own_time() 
         assert!(tuned.report.steps.is_empty());
     }
 }
+
+/// A limit of AWS lets a second of itself pass at once from an idle start. A server under load has spent that.
+#[test]
+fn a_server_under_load_has_no_reserve() {
+    let catalog = Catalog::builtin();
+    let layout = "edition = \"aws\"\n[host]\nunlimited = true\n[[volume]]\nname = \"data\"\nfamily = \"gp3\"\n\
+        size = \"100 GiB\"\n";
+    let rate = |credits| {
+        let bench = Bench { credits, ..bench(&catalog, "numjobs=32\n") };
+        bench.measure("layout.toml", layout, Effort::Prediction).expect("a rate").iops
+    };
+    let (given, spent) = (rate(Credits::Given), rate(Credits::Spent));
+    assert!((2_990.0..3_010.0).contains(&spent), "{spent}");
+    assert!((3_140.0..3_160.0).contains(&given), "a twentieth of a second more in 20 s: {given}");
+}

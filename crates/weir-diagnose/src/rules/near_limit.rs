@@ -4,8 +4,9 @@ use super::earlier;
 use super::rule::{Candidate, Rule, source};
 use super::signs::{is_near, is_timed, throttling_caps};
 use super::throttling::OF_SUBJECTS;
-use crate::case::{Case, amount, cap_words};
+use crate::case::{Case, JudgedSubject, amount, cap_words};
 use crate::system::Owner;
+use crate::verdict::NOTED;
 use std::collections::BTreeMap;
 use weir_report::diagnosis::{Confidence, Finding, Group};
 use weir_report::number::percent;
@@ -16,9 +17,15 @@ pub(super) const RULE: Rule = Rule {
     group: Group::Headroom,
     priority: 120,
     source: source::INSTANCE,
-    finds: "a limit is used to 90 % or more, and no request waits for it",
+    finds: "a limit is used to 90 % or more, and requests hardly wait for it",
     find,
 };
+
+/// Returns the share of a subject's latency that is waiting at a cap.
+pub(super) fn waited_at(judged: &JudgedSubject<'_>, cap: usize) -> f64 {
+    let waits = judged.waited.waits.iter().filter(|wait| wait.cap == cap);
+    waits.map(|wait| wait.share).fold(0.0, f64::max)
+}
 
 fn find(case: &Case<'_>, rule: &Rule) -> Vec<Candidate> {
     let throttling_caps = throttling_caps(case);
@@ -67,8 +74,12 @@ fn finding(
         case.named().filter(|judged| judged.subject.path.iter().any(|counts| counts.cap == *most))
     };
     let timed = passing().any(|judged| is_timed(&judged));
-    let waits =
-        if timed { "and no request waits for it yet" } else { "and wait times are unknown" };
+    let share = passing().map(|judged| waited_at(&judged, *most)).fold(0.0, f64::max);
+    let waits = match timed {
+        true if share >= NOTED => format!("and waits for it are {} of the latency", percent(share)),
+        true => "and no request waits for it yet".to_owned(),
+        false => "and wait times are unknown".to_owned(),
+    };
     let columns = match caps.len() {
         1 => String::new(),
         several => format!(" in {several} of its columns"),

@@ -3,6 +3,7 @@
 //! The rules of these causes say them; here it is decided which there are, so that the largest
 //! comes first and none is called the cause where a cap throttles at the same time.
 
+use super::near_limit::waited_at;
 use super::rule::{Candidate, Rule};
 use super::signs::{RAISED_NS, is_near, is_raised};
 use super::tempdb_files::Tempdb;
@@ -13,7 +14,7 @@ use super::wait_times::{
 use super::waits::Class;
 use crate::case::{Case, JudgedSubject};
 use crate::follow::{HostFacts, WaitFacts};
-use crate::verdict::{Basis, Cause, THROTTLED};
+use crate::verdict::{Basis, Cause, NOTED, THROTTLED};
 use weir_observe::metric as m;
 use weir_report::diagnosis::{Confidence, Finding};
 use weir_report::number::percent;
@@ -138,11 +139,17 @@ const ALSO: u8 = 110;
 fn no_cap(case: &Case<'_>) -> Option<String> {
     let used = case.facts.caps.iter().filter(|cap| cap.samples > 0 && !cap.is_bound);
     let most = used.map(|cap| cap.used.max()).reduce(f64::max)?;
-    let near = (0..case.system.caps.len()).any(|cap| is_near(case, cap));
-    let words =
-        if near { "is nearly reached, but no request waits for it" } else { "throttles requests" };
-    let which = if near { "a limit" } else { "no limit" };
-    Some(format!("{which} {words}: the highest utilisation is {}", percent(most.min(1.0))))
+    let near: Vec<usize> = (0..case.system.caps.len()).filter(|cap| is_near(case, *cap)).collect();
+    let shares = near.iter().flat_map(|cap| case.named().map(|judged| waited_at(&judged, *cap)));
+    let words = match shares.reduce(f64::max) {
+        None => "no limit throttles requests".to_owned(),
+        Some(share) if share >= NOTED => format!(
+            "a limit is nearly reached, and waits for it are only {} of the latency",
+            percent(share)
+        ),
+        Some(_) => "a limit is nearly reached, but no request waits for it".to_owned(),
+    };
+    Some(format!("{words}: the highest utilisation is {}", percent(most.min(1.0))))
 }
 
 fn parallelism(case: &Case<'_>) -> Option<WaitedFor> {

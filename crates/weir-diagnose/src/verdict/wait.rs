@@ -6,8 +6,11 @@ use weir_report::diagnosis::Confidence;
 /// Minimum share of wait time in the latency of a throttled subject.
 pub const THROTTLED: f64 = 1.0 / 3.0;
 
-/// Minimum mean wait time in nanoseconds: remote storage itself takes milliseconds.
+/// Minimum mean wait time in nanoseconds, unless waits were counted: remote storage itself takes milliseconds.
 const LEAST_NS: f64 = 1_000_000.0;
+
+/// Minimum share of wait time in the latency that is mentioned.
+pub(crate) const NOTED: f64 = 0.05;
 
 /// Minimum number of operations whose queue times count.
 const QUEUED_OPERATIONS: f64 = 100.0;
@@ -103,8 +106,8 @@ impl WaitTimes {
         self.is_waiting() && self.wait_ns() >= LEAST_LOST * self.seconds * 1e9
     }
 
-    /// Returns whether requests waited at limits for a third of their latency and a millisecond,
-    /// whatever the lost time.
+    /// Returns whether requests waited at limits for a third of their latency, and for a millisecond if this is an
+    /// estimate, whatever the lost time.
     pub(super) fn is_waiting(&self) -> bool {
         let mean_ns = self.wait_ns() / self.operations.max(1.0);
         if self.basis == Basis::Queued && self.is_little(mean_ns) {
@@ -112,7 +115,8 @@ impl WaitTimes {
         }
         // Otherwise another cause is larger.
         let explains = self.all_share() >= self.unexplained_share();
-        explains && self.all_share() >= THROTTLED && mean_ns >= LEAST_NS
+        let is_long = self.basis == Basis::Counted || mean_ns >= LEAST_NS;
+        explains && self.all_share() >= THROTTLED && is_long
     }
 
     /// Returns whether queue times are too short to count: SQL Server counts whole milliseconds.

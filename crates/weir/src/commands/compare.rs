@@ -81,6 +81,7 @@ fn workload(args: &CompareArgs) -> Result<Option<Workload>, CliError> {
         return Ok(Some(Workload::Descriptions(databases, backups)));
     }
     let jobs = sim::read_jobs(&args.workload)?.scale(None, args.runtime);
+    sim::tell_of_ignored(&jobs);
     Ok(Some(Workload::Jobs(jobs)))
 }
 

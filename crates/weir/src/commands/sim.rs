@@ -54,6 +54,20 @@ pub(crate) fn read_jobs(paths: &[PathBuf]) -> Result<JobFile, CliError> {
     Ok(all.unwrap_or_default())
 }
 
+/// Says which options of jobs are ignored, and which jobs differ from those of fio.
+pub(crate) fn tell_of_ignored(jobs: &JobFile) {
+    for ignored in &jobs.ignored {
+        output::talk(&format!("{}: {} is ignored: {}", ignored.at, ignored.option, ignored.why));
+    }
+    for job in jobs.jobs.iter().filter(|job| !job.direct) {
+        output::talk(&format!(
+            "{}: job {:?} is buffered (direct=0), but the page cache is not simulated: it runs as \
+             direct=1",
+            job.at, job.name
+        ));
+    }
+}
+
 pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(every) = args.run.every.filter(|every| *every < Span::from_millis(1)) {
         return Err(CliError::Refused(format!("--every {every}: must be at least 1 ms")));
@@ -70,16 +84,7 @@ pub(crate) fn run(args: &SimArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     let layout = read_layout(&args.layout, catalog)?;
     let jobs = read_jobs(&args.jobs)?.scale(args.size, args.runtime);
-    for ignored in &jobs.ignored {
-        output::talk(&format!("{}: {} is ignored: {}", ignored.at, ignored.option, ignored.why));
-    }
-    for job in jobs.jobs.iter().filter(|job| !job.direct) {
-        output::talk(&format!(
-            "{}: job {:?} is buffered (direct=0), but the page cache is not simulated: it runs as \
-             direct=1",
-            job.at, job.name
-        ));
-    }
+    tell_of_ignored(&jobs);
     check_map("--map", &args.map, &jobs).map_err(CliError::Refused)?;
     let devices = devices(&layout);
     let placed = place(&jobs, &devices, &args.map)?;

@@ -89,6 +89,18 @@ fn check(args: &TuneArgs) -> Result<(), CliError> {
     if args.runtime.is_some() && args.workload.is_empty() {
         return Err(CliError::Refused("--runtime needs --workload FILE".to_owned()));
     }
+    // Nor here.
+    let of_observations = [
+        ("--percentile", args.need.percentile.is_some()),
+        ("--as-observed", args.need.as_observed),
+        ("--growth", args.need.growth.is_some()),
+        ("--role", !args.need.role.is_empty()),
+    ];
+    if let Some((option, _)) = of_observations.iter().find(|(_, is_given)| *is_given)
+        && args.need.load.is_empty()
+    {
+        return Err(CliError::Refused(format!("{option} needs --load OBSERVATION")));
+    }
     if args.rounds.is_some() && !args.workload.is_empty() {
         let words = "--workload: the load of --rounds is observed; give --load OBSERVATION";
         return Err(CliError::Refused(words.to_owned()));
@@ -143,7 +155,9 @@ fn load(args: &TuneArgs, catalog: &Catalog) -> Result<(Load, String, Vec<String>
         let (databases, backups) = sim::read_descriptions(&args.workload, args.runtime)?;
         Load::Databases(databases, backups)
     } else {
-        Load::Jobs(sim::read_jobs(&args.workload)?.scale(None, args.runtime))
+        let jobs = sim::read_jobs(&args.workload)?;
+        sim::tell_of_ignored(&jobs);
+        Load::Jobs(jobs.scale(None, args.runtime))
     };
     Ok((load, text, Vec::new(), false))
 }

@@ -66,6 +66,27 @@ fn a_throttled_run_is_recognised_with_its_exit_code() {
     assert!(after.is_some_and(|iops| (2_250.0..=2_310.0).contains(&iops)), "{effect}");
 }
 
+/// Waits that Weir counted decide even if they take less than a millisecond, as on a disk that is fast itself.
+#[test]
+fn waits_of_a_fast_disk_that_were_counted_are_throttling() {
+    let place = place();
+    let layout = "edition = \"azure-now\"\nhost = { size = \"D8s_v5\" }\n[[volume]]\nname = \"data\"\n\
+        family = \"premium-ssd-v2\"\nsize = \"100 GiB\"\n";
+    place.file("layout.toml", layout);
+    let jobs = |depth: u32| HELD.replace("iodepth=32", &format!("iodepth={depth}"));
+    for (depth, code, expect) in [
+        (5, 1, "throttled: data is throttled by its IOPS limit, 3,000 IOPS: "),
+        (2, 0, "healthy: no limit throttles requests: the highest utilisation is 100.0 %"),
+    ] {
+        place.file("jobs.fio", &jobs(depth));
+        let sim = run(place.weir(&["sim", "layout.toml", "jobs.fio", "--observe", "run.weirobs"]));
+        assert_eq!(sim.2, Some(0), "{}", sim.1);
+        let (stdout, stderr, got) = run(place.weir(&["diagnose", "run.weirobs"]));
+        assert!(stdout.contains(expect), "depth {depth}: {stdout}{stderr}");
+        assert_eq!(got, Some(code));
+    }
+}
+
 #[test]
 fn a_run_below_its_limits_is_healthy() {
     let place = place();

@@ -290,3 +290,16 @@ fn bursting_is_that_of_each_need() {
     let report: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(rows(&report), [["peak", "data", "no"], ["night", "data", "yes"]], "{report:#}");
 }
+
+/// The throughput of this family follows from its operations, so only these are bought.
+#[test]
+fn operations_that_bring_throughput_are_bought() {
+    let place = place();
+    let layout = "edition = \"gcp\"\nhost = { size = \"c3-highcpu-88\" }\n[[volume]]\nname = \"data\"\n\
+        family = \"hyperdisk-extreme\"\nsize = \"200 GiB\"\niops = 5860\n";
+    place.file("extreme.toml", layout);
+    let need = "[data]\nsize = \"190 GiB\"\niops = 5000\nrequest = \"300 KiB\"\nreads = \"0 %\"\n";
+    place.file("need.toml", need);
+    let args = ["extreme.toml", "--need", "need.toml"];
+    check(&place, &args, 0, "cheapest single change to yes: data with 6446 IOPS bought");
+}

@@ -173,6 +173,8 @@ fn bad_input_is_refused() {
             vec!["layout.toml", "--need", "need.toml", "--runtime", "9s"],
             "--runtime needs --workload FILE",
         ),
+        (with(&["--as-observed"]), "--as-observed needs --load OBSERVATION"),
+        (with(&["--role", "sdc=data"]), "--role needs --load OBSERVATION"),
         (with(&["--goal", "iops"]), "write METRIC=VALUE, for example iops=8000"),
         (
             with(&["--goal", "speed=9"]),

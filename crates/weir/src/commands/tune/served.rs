@@ -218,7 +218,7 @@ impl Served {
             }
             Change::Bought { name, iops, throughput } => {
                 let (host, volumes) = volumes(name)?;
-                let to = (Iops::new(*iops), BytesPerSec::new(*throughput));
+                let to = (Iops::new(*iops), throughput.and_then(BytesPerSec::new));
                 let set = |own: &Volume, (iops, throughput)| Request::SetRates {
                     volume: own.name.clone(),
                     iops,
