@@ -255,6 +255,15 @@ mod tests {
     }
 
     #[test]
+    fn a_name_may_be_as_long_as_the_protocol_allows() {
+        let name = "x".repeat(MAX_STRING);
+        let uri = format!("nbd://h:7/{name}");
+        check(&uri, tcp_uri("h", 7, &name), &uri);
+        let longer = format!("{uri}x");
+        check_bad(&longer, "has an export name of 4097 bytes; at most 4096 are possible");
+    }
+
+    #[test]
     fn unix() {
         check(
             "nbd+unix:///?socket=/run/w.sock",

@@ -76,7 +76,7 @@ fn waits_of_a_fast_disk_that_were_counted_are_throttling() {
     let jobs = |depth: u32| HELD.replace("iodepth=32", &format!("iodepth={depth}"));
     for (depth, code, expect) in [
         (5, 1, "throttled: data is throttled by its IOPS limit, 3,000 IOPS: "),
-        (2, 0, "healthy: no limit throttles requests: the highest utilisation is 100.0 %"),
+        (2, 0, "%, and waits at limits are 14."),
     ] {
         place.file("jobs.fio", &jobs(depth));
         let sim = run(place.weir(&["sim", "layout.toml", "jobs.fio", "--observe", "run.weirobs"]));
