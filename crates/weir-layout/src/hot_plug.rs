@@ -54,9 +54,7 @@ impl Host {
         size: Bytes,
         edition: Option<&Edition>,
     ) -> Result<Volume, Kind> {
-        pool::check_alone(&self.volumes[volume.0])?;
-        check_resizable(&self.volumes[volume.0])?;
-        let resized = self.volumes[volume.0].at_size(size, edition).map_err(|fault| fault.kind)?;
+        let resized = self.at_size(volume, size, edition)?;
         if let Some(instance) = &self.instance {
             let mut files = self.file_uses();
             let name = &self.volumes[volume.0].name;
@@ -66,6 +64,29 @@ impl Host {
             instance.check(&self.name, &files).map_err(|(_, kind)| kind)?;
         }
         Ok(resized)
+    }
+
+    /// Resolves a volume at another size, whether or not an instance has room for it.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind`] if the edition has no such size or the keys exclude it.
+    pub fn at_size(
+        &self,
+        volume: VolumeId,
+        size: Bytes,
+        edition: Option<&Edition>,
+    ) -> Result<Volume, Kind> {
+        pool::check_alone(&self.volumes[volume.0])?;
+        check_resizable(&self.volumes[volume.0])?;
+        self.volumes[volume.0].at_size(size, edition).map_err(|fault| fault.kind)
+    }
+
+    /// Returns whether an instance has room for its files. Other hosts always have.
+    #[must_use]
+    pub fn has_room_for_files(&self) -> bool {
+        let instance = self.instance.as_ref();
+        instance.is_none_or(|own| own.check(&self.name, &self.file_uses()).is_ok())
     }
 
     /// Resolves a volume over a backend of `size`.

@@ -22,7 +22,7 @@ pub struct CheckReport {
     pub damage: Vec<DamagedFile>,
     /// Parts that could not be checked, with the reasons.
     pub unchecked: Vec<Unchecked>,
-    /// Files among the folders of the volumes. A server ignores them.
+    /// Files among the folders of the volumes. A server ignores those that the layout does not name.
     pub ignored: Vec<String>,
 }
 
@@ -112,8 +112,8 @@ impl CheckReport {
         }
         for file in &self.ignored {
             notes.push(format!(
-                "{file} is not the folder of a volume, and a server ignores it; if it is in place of one, restore \
-                 the folder from a copy"
+                "{file} is not the folder of a volume; a server ignores it unless the layout names it; if it is in \
+                 place of one, restore the folder from a copy"
             ));
         }
         if unverified > 0 {

@@ -67,6 +67,7 @@ pub(crate) fn make(
             ),
         });
     }
+    let is_new = data.path().join("volumes").join(&new.name).symlink_metadata().is_err();
     let checksums = new.checksums.then_some(true);
     let stored = NewStored { size: coming.volume.spec.size, attributes, checksums };
     let made = match new.blob {
@@ -75,7 +76,11 @@ pub(crate) fn make(
     };
     made.map_err(|error| {
         // It may be there except for its last step, and would be served after the next start.
-        let _ = data.remove(&new.name);
+        if is_new && let Err(more) = data.remove(&new.name) {
+            return ServerError::Failed(format!(
+                "{error}; what it left could not be removed: {more}"
+            ));
+        }
         error.into()
     })
 }
@@ -362,7 +367,7 @@ impl<'a> Starting<'a> {
         })
     }
 
-    /// Opens a volume, which has the size that is `declared` or the one that it was given since.
+    /// Opens a volume at its `declared` size, or at the size set since.
     fn volume(
         &self,
         host: &mut Host,
@@ -438,27 +443,30 @@ impl<'a> Starting<'a> {
         Ok(())
     }
 
-    /// Gives the files of an instance the sizes that they were given while it was served. Those that shrank come
-    /// first, since the files share the instance's storage.
+    /// Gives the files of an instance the sizes that were set since the layout declared theirs. The files share the
+    /// instance's storage, so they are checked together: a file may have grown by what another one lost.
     fn adopt_sizes_of_files(&self, host: &mut Host) -> Result<(), ServerError> {
         let (Some(data), true) = (self.data, host.instance.is_some()) else { return Ok(()) };
-        let listed = data.list()?.into_iter();
-        let metas: BTreeMap<String, Meta> =
-            listed.filter_map(|listed| Some((listed.name, listed.meta.ok()?))).collect();
-        let size_of = |volume: &Volume| {
-            let meta = metas.get(&volume.name)?;
-            let is_kept = meta.declared_size == volume.spec.size && meta.size != volume.spec.size;
-            is_kept.then_some(meta.size)
-        };
-        let ids = (0..host.volumes.len()).map(VolumeId);
-        let changed = ids.filter_map(|id| Some((id, size_of(&host.volumes[id.0])?)));
-        let (smaller, larger): (Vec<_>, Vec<_>) =
-            changed.partition(|(id, size)| *size < host.volumes[id.0].spec.size);
-        for (id, size) in smaller.into_iter().chain(larger) {
-            // One that does not fit is refused when it is opened.
-            if let Ok(resized) = host.resized(id, size, self.edition) {
-                replace(host, id, resized);
+        let (mut adopted, mut is_whole) = (host.clone(), true);
+        for ListedVolume { name, meta } in data.list()? {
+            let of_this_host = adopted.volumes.iter().position(|volume| volume.name == name);
+            let Some(id) = of_this_host.map(VolumeId) else { continue };
+            let Ok(meta) = meta else {
+                // Nothing says how much of the storage a damaged file has.
+                is_whole = false;
+                continue;
+            };
+            let declared = adopted.volumes[id.0].spec.size;
+            if meta.declared_size == declared
+                && meta.size != declared
+                && let Ok(resized) = adopted.at_size(id, meta.size, self.edition)
+            {
+                replace(&mut adopted, id, resized);
             }
+        }
+        // Otherwise the layout has less storage now, and each file that does not fit is refused when it is opened.
+        if !is_whole || adopted.has_room_for_files() {
+            *host = adopted;
         }
         Ok(())
     }

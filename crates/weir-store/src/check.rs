@@ -104,7 +104,7 @@ impl FolderCheck {
         Ok(names)
     }
 
-    /// Returns what is among the volumes and is no folder. A server ignores it.
+    /// Returns what is among the volumes and is no folder.
     pub fn strays(&self) -> Result<Vec<PathBuf>> {
         let volumes = self.path.join(VOLUMES);
         let names = disk::names_in(&volumes)?.unwrap_or_default();

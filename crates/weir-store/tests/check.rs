@@ -148,11 +148,11 @@ fn a_damaged_copy_of_the_list_and_a_cut_file_of_checksums_are_named() {
         flip(&volume.join("open/00000"), copy * 4096 + 40);
     }
     assert_eq!(check(dir.path()).1, []);
-    fs::File::options().write(true).open(volume.join("sums/00000")).unwrap().set_len(4).unwrap();
+    fs::File::options().write(true).open(volume.join("sums/00000")).unwrap().set_len(6).unwrap();
     let (_, damage) = check(dir.path());
     let [found] = &damage[..] else { panic!("{damage:?}") };
     assert!(
-        found.what.contains("sums/00000, which would have them, is cut to 4 bytes"),
+        found.what.contains("sums/00000, which would have them, is cut to 6 bytes"),
         "{found:?}"
     );
     assert_eq!(found.bytes.unwrap().volume_offset, Some(4096));

@@ -113,7 +113,7 @@ pub(crate) fn reasons(layout: &Layout, measured: &Measured, meets: Meets) -> Vec
     let mut reasons: Vec<Reason> =
         lacks.chain(major.map(|(place, _)| Reason::Limit(*place))).collect();
     // A role with its rate may wait at a limit for a small part of its latency only.
-    let is_slow = measured.roles.iter().any(|own| own.has_rate() && !own.is_fast());
+    let is_slow = measured.roles.iter().any(|own| own.has_rate() && !meets(own));
     if reasons.is_empty() || is_slow {
         reasons.push(Reason::Media);
     }

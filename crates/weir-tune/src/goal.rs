@@ -222,8 +222,8 @@ impl Goal {
         self.is_met(predicted) && predicted.roles.iter().all(is_sure) && are_sure
     }
 
-    /// Returns the factor by which the rate that falls short most must grow, of the targets and of those roles for
-    /// which `counts` is true; `None` if none falls short.
+    /// Returns the largest factor by which a rate must grow, of the targets and of the roles that `counts` accepts;
+    /// `None` if none falls short.
     pub(crate) fn lack(&self, measured: &Measured, counts: impl Fn(Role) -> bool) -> Option<f64> {
         let roles = measured.roles.iter().filter(|own| counts(own.role));
         let roles = roles.map(|own| own.part().recip());

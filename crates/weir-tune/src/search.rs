@@ -67,7 +67,8 @@ pub(crate) struct Bounds {
     pub(crate) changes: usize,
     /// Most simulations.
     pub(crate) simulations: usize,
-    /// True if a layout at the edge of the goal does not reach it: a real system may be a little slower.
+    /// True if a layout at the edge of the goal counts only where no other is found: a real system may be a little
+    /// slower.
     pub(crate) must_be_sure: bool,
 }
 
@@ -79,6 +80,15 @@ struct Node {
     text: String,
     layout: Layout,
     price: Price,
+}
+
+/// How a simulated layout compares with the goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Misses,
+    /// It reaches the goal by the tolerance, where it must be sure.
+    AtTheEdge,
+    Reaches,
 }
 
 /// A limit at which the load failed.
@@ -148,6 +158,8 @@ pub(crate) struct Search<'a> {
     queue: BinaryHeap<Reverse<(Rank, usize)>>,
     seen: BTreeSet<String>,
     failures: Vec<Failure>,
+    /// The cheapest layout at the edge of the goal.
+    edge: Option<Node>,
     /// Number of layouts simulated.
     pub(crate) simulations: usize,
     /// Number of layouts looked at, simulated or not.
@@ -178,6 +190,7 @@ impl<'a> Search<'a> {
             queue: BinaryHeap::new(),
             seen: BTreeSet::from([text.to_owned()]),
             failures: Vec::new(),
+            edge: None,
             simulations: 0,
             visits: 0,
         };
@@ -186,8 +199,19 @@ impl<'a> Search<'a> {
         Ok(search)
     }
 
-    /// Runs the search to its end.
+    /// Runs the search to its end. If it must be sure and nothing is, the cheapest layout at the edge counts.
     pub(crate) fn run(&mut self) -> Result<Outcome, TuneError> {
+        let outcome = self.walk()?;
+        let is_found = matches!(outcome, Outcome::Reached(_) | Outcome::Interrupted);
+        let Some(node) = self.edge.take().filter(|_| !is_found) else { return Ok(outcome) };
+        self.bounds.must_be_sure = false;
+        match self.found(node)? {
+            reached @ Outcome::Reached(_) => Ok(reached),
+            _ => Ok(outcome),
+        }
+    }
+
+    fn walk(&mut self) -> Result<Outcome, TuneError> {
         while let Some(Reverse((_, at))) = self.queue.pop() {
             if (self.stop)() {
                 return Ok(Outcome::Interrupted);
@@ -205,36 +229,41 @@ impl<'a> Search<'a> {
             if self.simulations >= self.bounds.simulations {
                 return Ok(Outcome::Stopped);
             }
-            let (is_met, measured) = self.try_out(&node)?;
-            if !is_met {
-                self.branch(&node, &measured);
-                continue;
+            let (fit, measured) = self.try_out(&node)?;
+            if fit == Fit::Reaches {
+                return self.found(node);
             }
-            let node = self.pruned(node)?;
-            let is_dear = self.bounds.budget.is_some_and(|most| node.price.month() > most);
-            let found = Found { changes: node.changes, text: node.text, price: node.price };
-            return Ok(if is_dear {
-                Outcome::BeyondBudget(found)
-            } else {
-                Outcome::Reached(found)
-            });
+            self.branch(&node, &measured);
+            if fit == Fit::AtTheEdge {
+                self.edge.get_or_insert(node);
+            }
         }
         Ok(Outcome::Exhausted)
     }
 
+    /// Returns a layout that reaches the goal, without useless changes.
+    fn found(&mut self, node: Node) -> Result<Outcome, TuneError> {
+        let node = self.pruned(node)?;
+        let is_dear = self.bounds.budget.is_some_and(|most| node.price.month() > most);
+        let found = Found { changes: node.changes, text: node.text, price: node.price };
+        Ok(if is_dear { Outcome::BeyondBudget(found) } else { Outcome::Reached(found) })
+    }
+
     /// Simulates a layout. One that reaches the goal in a short run has to reach it in a long one.
-    fn try_out(&mut self, node: &Node) -> Result<(bool, Measured), TuneError> {
+    fn try_out(&mut self, node: &Node) -> Result<(Fit, Measured), TuneError> {
         self.simulations += 1;
-        let reaches = |measured: &Measured| match self.bounds.must_be_sure {
-            true => self.goal.is_surely_met(measured),
-            false => self.goal.is_met(measured),
-        };
         let quick = self.bench.measure("layout.toml", &node.text, Effort::Quick)?;
-        if !reaches(&quick) {
-            return Ok((false, quick));
+        if !self.goal.is_met(&quick) {
+            return Ok((Fit::Misses, quick));
         }
         let full = self.bench.measure("layout.toml", &node.text, Effort::Full)?;
-        Ok((reaches(&full), full))
+        let is_sure = || self.goal.is_surely_met(&quick) && self.goal.is_surely_met(&full);
+        let fit = match self.goal.is_met(&full) {
+            false => Fit::Misses,
+            true if self.bounds.must_be_sure && !is_sure() => Fit::AtTheEdge,
+            true => Fit::Reaches,
+        };
+        Ok((fit, full))
     }
 
     /// Returns what decides whether a role meets its need.
@@ -253,7 +282,7 @@ impl<'a> Search<'a> {
                 .build(fewer)
                 .filter(|fewer| fewer.price.rank(&self.present) <= node.price.rank(&self.present));
             match fewer {
-                Some(fewer) if self.try_out(&fewer)?.0 => node = fewer,
+                Some(fewer) if self.try_out(&fewer)?.0 == Fit::Reaches => node = fewer,
                 _ => at += 1,
             }
         }

@@ -96,10 +96,12 @@ pub fn tune_on(
         return Err(TuneError::NoPrices);
     }
     let present = Present { text: text.to_owned(), layout, measured: Measured::default(), price };
+    let too_small = too_small(&present.layout, bench);
+    let is_too_small = !too_small.is_empty();
     let report = TuneReport {
         goal: goal.words(&bench.load),
         budget: options.budget.map(Amount),
-        notes: too_small(&present.layout, bench),
+        notes: too_small,
         ..TuneReport::default()
     };
     let start = present.clone();
@@ -108,8 +110,13 @@ pub fn tune_on(
     if walk.begin(&predicted)? {
         walk.search(options)?;
     }
-    if walk.report.end != TuneEnd::Reached && !options.keeps {
-        walk.undo();
+    match walk.report.end {
+        TuneEnd::Reached if is_too_small => {
+            walk.report.verdict.push_str(", but the machine is smaller than the need");
+        }
+        TuneEnd::Reached => {}
+        _ if options.keeps => {}
+        _ => walk.undo(),
     }
     Ok(walk.finish())
 }
@@ -225,21 +232,23 @@ impl Walk<'_> {
 
     /// Searches for changes that reach the goal, and applies them.
     fn search(&mut self, options: TuneOptions) -> Result<(), TuneError> {
-        let mut bounds = Bounds {
+        let bounds = Bounds {
             budget: options.budget,
             changes: MOST_STEPS,
             simulations: options.simulations.unwrap_or(400),
             must_be_sure: !self.system.is_simulated(),
         };
-        let (mut outcome, visits) = self.search_within(bounds)?;
-        if bounds.must_be_sure && matches!(outcome, Outcome::Exhausted | Outcome::BeyondBudget(_)) {
-            bounds.must_be_sure = false;
-            bounds.simulations -= self.report.simulated.min(bounds.simulations);
-            let (at_the_edge, _) = self.search_within(bounds)?;
-            if matches!(at_the_edge, Outcome::Reached(_) | Outcome::Interrupted) {
-                outcome = at_the_edge;
-            }
-        }
+        let (outcome, visits) = {
+            let system = &*self.system;
+            let allows = |change: &Change, layout: &Layout| system.can_apply(change, layout);
+            let stop = || system.is_interrupted();
+            let start = (self.present.text.as_str(), &self.present.measured);
+            let limits: (Bounds, Allows<'_>, Stop<'_>) = (bounds, &allows, &stop);
+            let mut search = Search::from(&self.bench, self.goal, limits, start)?;
+            let outcome = search.run()?;
+            self.report.simulated = search.simulations;
+            (outcome, search.visits)
+        };
         match outcome {
             Outcome::Reached(found) => {
                 if let Err(error) = self.follow(found) {
@@ -263,19 +272,6 @@ impl Walk<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Returns the outcome of a search, and the number of layouts that it looked at.
-    fn search_within(&mut self, bounds: Bounds) -> Result<(Outcome, usize), TuneError> {
-        let system = &*self.system;
-        let allows = |change: &Change, layout: &Layout| system.can_apply(change, layout);
-        let stop = || system.is_interrupted();
-        let start = (self.present.text.as_str(), &self.present.measured);
-        let limits: (Bounds, Allows<'_>, Stop<'_>) = (bounds, &allows, &stop);
-        let mut search = Search::from(&self.bench, self.goal, limits, start)?;
-        let outcome = search.run()?;
-        self.report.simulated += search.simulations;
-        Ok((outcome, search.visits))
     }
 
     fn end(&mut self, end: TuneEnd, verdict: String) {

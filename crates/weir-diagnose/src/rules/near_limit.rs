@@ -1,4 +1,4 @@
-//! A limit that is nearly reached, without waits.
+//! A limit that is nearly reached, with short waits or none.
 
 use super::earlier;
 use super::rule::{Candidate, Rule, source};
@@ -74,7 +74,9 @@ fn finding(
         case.named().filter(|judged| judged.subject.path.iter().any(|counts| counts.cap == *most))
     };
     let timed = passing().any(|judged| is_timed(&judged));
-    let share = passing().map(|judged| waited_at(&judged, *most)).fold(0.0, f64::max);
+    // Waits may be charged to one column of several that are alike.
+    let shares = caps.iter().flat_map(|cap| case.named().map(|judged| waited_at(&judged, *cap)));
+    let share = shares.fold(0.0, f64::max);
     let waits = match timed {
         true if share >= NOTED => format!("and waits for it are {} of the latency", percent(share)),
         true => "and no request waits for it yet".to_owned(),
@@ -108,10 +110,13 @@ fn finding(
             finding.evidence.push(format!("mean latency of {}: {latency}", judged.name(case)));
         }
     }
-    finding.action = format!(
-        "nothing now; before the load of {subject} grows, raise its limit above {limit}. Bursts shorter \
-         than the sampling interval may wait already"
-    );
+    finding.action = match share >= NOTED {
+        true => format!("raise the limit of {subject} above {limit} before its load grows"),
+        false => format!(
+            "nothing now; before the load of {subject} grows, raise its limit above {limit}. Bursts shorter \
+             than the sampling interval may wait already"
+        ),
+    };
     Some(finding)
 }
 

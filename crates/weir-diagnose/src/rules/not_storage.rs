@@ -144,7 +144,7 @@ fn no_cap(case: &Case<'_>) -> Option<String> {
     let words = match shares.reduce(f64::max) {
         None => "no limit throttles requests".to_owned(),
         Some(share) if share >= NOTED => format!(
-            "a limit is nearly reached, and waits for it are only {} of the latency",
+            "a limit is nearly reached, and waits for it are {} of the latency",
             percent(share)
         ),
         Some(_) => "a limit is nearly reached, but no request waits for it".to_owned(),

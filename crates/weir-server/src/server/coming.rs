@@ -489,12 +489,14 @@ impl Shared {
         if let Some(data) = self.data.as_ref().filter(|_| kept) {
             data.remove(name).map_err(|error| {
                 let folder = data.path().join("volumes").join(name);
-                let reason = format!(
-                    "it is no longer served, but its folder {} could not be removed ({error}); remove it, or the \
-                     next server has the volume again",
-                    folder.display()
-                );
-                refuse(name, reason)
+                match folder.exists() {
+                    true => ServerError::Failed(format!(
+                        "volume {name:?} is no longer served, but its folder {} could not be removed ({error}); \
+                         remove it, or the next server has the volume again",
+                        folder.display()
+                    )),
+                    false => error.into(),
+                }
             })?;
         }
         Ok(())

@@ -227,7 +227,7 @@ impl Shared {
     }
 
     fn set_credits(&self, name: &str, credits: Share) -> Result<Value, ServerError> {
-        // Meanwhile the volume is not deleted, so that its place is not another's.
+        // A volume that changes is not deleted, so its ID is not reused.
         let change = self
             .change(name, "its credits are being set", |host, id| Ok(host.volumes[id.0].clone()))?;
         if !change.to.spec.limits.gate.has_credits() {

@@ -87,7 +87,8 @@ impl Shared {
         self.freezes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until no volume is being made, deleted or frozen, and keeps others from doing so.
+    /// Waits until no volume is being made, deleted or frozen, and no file of an instance resized, and keeps others
+    /// from doing so.
     pub(super) fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
         self.coming.lock().unwrap_or_else(PoisonError::into_inner)
     }

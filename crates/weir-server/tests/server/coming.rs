@@ -230,6 +230,37 @@ fn files_that_changed_places_in_an_instance_return_with_their_sizes() {
     server.stop().expect("a clean end");
 }
 
+/// A file that was created has the room that both files of the layout gave up.
+#[test]
+fn files_return_beside_one_that_was_created_in_their_room() {
+    let place = Place::new();
+    let server = place.serve_kept(TWO_FILES);
+    for name in ["d1", "d2"] {
+        server.resize(name, Bytes::gib(16)).expect("a size");
+    }
+    let role = Some(Role::Data);
+    create(&server, NewVolume { role, ..new("made", 32 << 10) }).expect("there is room");
+    server.stop().expect("a clean end");
+    let server = place.serve_kept(TWO_FILES);
+    assert_eq!(server.refused(), []);
+    assert_eq!(sizes(&server), [16, 16, 32]);
+    server.stop().expect("a clean end");
+}
+
+/// What a user put among the volumes is not a failed creation's.
+#[test]
+fn a_file_in_place_of_a_volume_is_kept() {
+    let place = Place::new();
+    let server = place.serve_kept(PREMIUM);
+    let file = place.data().join("volumes/x");
+    std::fs::write(&file, "notes").expect("a file");
+    create(&server, new("x", 2)).expect_err("there is a file");
+    assert_eq!(std::fs::read(&file).expect("the file"), b"notes");
+    std::fs::remove_file(&file).expect("it is there");
+    create(&server, new("x", 2)).expect("a volume");
+    server.stop().expect("a clean end");
+}
+
 #[test]
 fn files_that_grow_at_once_do_not_exceed_their_instance() {
     let place = Place::new();

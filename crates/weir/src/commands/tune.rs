@@ -89,7 +89,7 @@ fn check(args: &TuneArgs) -> Result<(), CliError> {
     if args.runtime.is_some() && args.workload.is_empty() {
         return Err(CliError::Refused("--runtime needs --workload FILE".to_owned()));
     }
-    // Nor here.
+    // The parser ignores that an option requires another one if that one conflicts with a given one.
     let of_observations = [
         ("--percentile", args.need.percentile.is_some()),
         ("--as-observed", args.need.as_observed),

@@ -269,6 +269,8 @@ fn room_vcpus_prices_and_downtime_are_not_passed_over() {
     let text =
         check(&place, &["small.toml", "--need", "vcpus.toml"], 0, "asks for 16; tune does not");
     assert!(text.contains("note: host has 2 vCPUs"), "{text}");
+    let verdict = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(verdict.contains(", but the machine is smaller than the need goal:"), "{text}");
     // An edition without prices has no budget.
     place.file(
         "old.toml",

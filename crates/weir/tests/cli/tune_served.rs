@@ -168,6 +168,25 @@ fn provisioned_rates_are_changed_under_load_and_set_back() {
     server.stop();
 }
 
+/// The throughput of io2 follows from its operations, which are all that is set, also to undo it.
+#[test]
+fn operations_are_bought_alone_where_throughput_follows_and_set_back() {
+    let place = place();
+    let layout = "edition = \"aws\"\nhost = { unlimited = true }\n[[volume]]\nname = \"data\"\nfamily = \"io2\"\n\
+        size = \"100 GiB\"\niops = 1000\n";
+    let server = place.serve(layout, &[]);
+    let readers = Readers::start(&place, &["data"]);
+    let (report, said) = report(&place, &["--goal", "iops=1500"], 0);
+    assert_eq!(report["end"], "reached", "{report:#}");
+    let undo = report["undo"][0].as_str().expect("a command");
+    assert_eq!(undo, "weir volume set-rates data --iops 1000 --control control.sock", "{said}");
+    let words: Vec<&str> = undo.split(' ').skip(1).collect();
+    let (_, stderr, code) = run(place.weir(&words));
+    assert_eq!(code, Some(0), "{stderr}");
+    drop(readers);
+    server.stop();
+}
+
 /// A load that is not that of the description is found before anything is changed.
 #[test]
 fn a_load_of_another_system_changes_nothing() {

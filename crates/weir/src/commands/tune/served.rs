@@ -224,10 +224,12 @@ impl Served {
                     iops,
                     throughput,
                 };
-                // Those that come with the size are not stated in the layout, but are the same if they are.
+                // Those that come with the size are not stated in the layout, but are the same if they are. A
+                // throughput that follows from the IOPS cannot be stated.
                 let present = |own: &Volume| {
                     let gate = own.spec.limits.gate;
-                    let bytes = gate.bytes.and_then(|own| BytesPerSec::new(own.rate.get()));
+                    let bytes = gate.bytes.filter(|_| throughput.is_some());
+                    let bytes = bytes.and_then(|own| BytesPerSec::new(own.rate.get()));
                     (gate.iops.and_then(|own| Iops::new(own.rate.get())), bytes)
                 };
                 let change = |own: &&Volume| (set(own, to), vec![set(own, present(own))]);
