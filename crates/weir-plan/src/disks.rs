@@ -484,7 +484,7 @@ pub(crate) fn usable_families<'a>(
             Some(family) => Ok(*family),
             None => Err(PlanError::Nothing {
                 edition: edition.name().to_owned(),
-                what: format!("no disks {name:?}; it has {}", all.join(", ")),
+                what: format!("no disks {name:?} to plan with; it has {}", all.join(", ")),
             }),
         })
         .collect()

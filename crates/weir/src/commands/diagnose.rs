@@ -28,6 +28,15 @@ pub(crate) fn run(
     if args.fleet.is_some() || !args.merge.is_empty() {
         return fleet::run(args, catalog, editions);
     }
+    // The parser ignores that an option requires --fleet where files exclude it.
+    let of_fleets = [
+        ("--by", args.by.is_some()),
+        ("--jobs", args.jobs.is_some()),
+        ("--shard", args.shard.is_some()),
+    ];
+    if let Some((option, _)) = of_fleets.iter().find(|(_, is_given)| *is_given) {
+        return Err(CliError::Refused(format!("{option} needs --fleet DIR, and files are given")));
+    }
     let inputs = args.files.iter().map(|path| Input::open(path, args));
     let inputs = inputs.collect::<Result<Vec<_>, CliError>>()?;
     let inputs = merged(inputs, args)?;

@@ -154,6 +154,8 @@ fn an_error_is_one_line() {
     refused(&place, &map("sdc"), &["OBSERVED=LAYOUT"]);
     refused(&place, &map("sdb=data"), &["sdb", "sdc"]);
     refused(&place, &map("sdc=dat"), &["\"dat\"", "\"data\""]);
+    refused(&place, &with(&["--jobs", "2"]), &["--jobs needs --fleet DIR, and files are given"]);
+    refused(&place, &with(&["--by", "day"]), &["--by needs --fleet DIR"]);
 }
 
 /// Snapshots of /proc/diskstats of a minute, a second apart, from a second of the clock on.

@@ -220,7 +220,10 @@ fn an_invalid_need_is_refused_with_a_hint() {
         "there are no prices of region \"Mars\"; there are: not given in USD",
     );
     refused(&with(&["--currency", "EUR"]), "there are no prices of currency \"EUR\"");
-    refused(&with(&["--disks", "floppy"]), "no disks \"floppy\"; it has premium-ssd, standard-hdd");
+    refused(
+        &with(&["--disks", "floppy"]),
+        "no disks \"floppy\" to plan with; it has premium-ssd, standard-hdd",
+    );
     refused(&with(&["--family", "gp"]), "no family \"gp\"; it has vm");
     refused(&with(&["--host", "DS99"]), "unknown");
     refused(&with(&["--reads", "170%"]), "reads are 170 %, above 100 %");

