@@ -331,6 +331,8 @@ mod tests {
         for text in ["nbd://h/x?tls-certificates=p", "nbds://h/x?tls-certificates="] {
             check_bad(text, &format!("has the parameter \"tls-certificates\", which {parameter}"));
         }
+        let words = format!("has the parameter \"tls-hostname\", which {parameter}");
+        check_bad("nbd://h/x?tls-hostname=db1", &words);
         check_bad(
             "nbd://h/#",
             "has a fragment (#), which means nothing here; write %23 for a # in a name",

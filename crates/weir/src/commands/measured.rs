@@ -8,7 +8,7 @@ use weir_catalog::Catalog;
 use weir_layout::Layout;
 use weir_observe::sizing::Roles;
 use weir_plan::Measure;
-use weir_plan::measure;
+use weir_plan::measure::{self, Samples as _};
 use weir_plan::need::NeedFile;
 
 /// Returns the measure that options ask for.
@@ -28,14 +28,34 @@ pub(super) fn measure_of(
     }
 }
 
-/// Fills `file` with the observed rates and sizes of each role; returns notes about them.
+/// Fills `file` with the observed rates and sizes of each role; returns notes about them. `present` is the layout of
+/// the observed system.
 pub(super) fn fill(
     file: &mut NeedFile,
     paths: &[PathBuf],
     measure: &Measure,
     (present, catalog): (Option<Layout>, &Catalog),
 ) -> Result<Vec<String>, CliError> {
-    let name = paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-    let source = Source::any(paths, &ImportArgs::default())?;
-    measure::fill(file, (&name, &source), measure, (present, catalog))
+    measure::fill(file, (&names(paths), &source_of(paths)?), measure, (present, catalog))
+}
+
+/// Does the same for a layout that the load is to run on. It is taken for that of the observed system unless the
+/// observation contains another one, as a run of Weir does.
+pub(super) fn fill_for(
+    file: &mut NeedFile,
+    paths: &[PathBuf],
+    measure: &Measure,
+    (layout, catalog): (Layout, &Catalog),
+) -> Result<Vec<String>, CliError> {
+    let source = source_of(paths)?;
+    let present = source.header()?.layout.is_none().then_some(layout);
+    measure::fill(file, (&names(paths), &source), measure, (present, catalog))
+}
+
+fn names(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+fn source_of(paths: &[PathBuf]) -> Result<Source, CliError> {
+    Source::any(paths, &ImportArgs::default())
 }

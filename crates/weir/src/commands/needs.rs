@@ -1,6 +1,6 @@
 //! The need of `weir fit` and `weir tune`: a file, an observation, or both, on a layout.
 
-use super::measured::{fill, measure_of};
+use super::measured::{fill_for, measure_of};
 use crate::cli::NeedArgs;
 use crate::error::CliError;
 use crate::input::{read, read_layout_text};
@@ -67,7 +67,7 @@ pub(super) fn needed_on(
         // The rates of some hours are compared with others, so they stay as observed.
         let is_as_observed = own.is_as_observed || hours.is_some();
         let measure = Measure { hours, is_as_observed, ..own };
-        notes.extend(fill(&mut file, &args.load, &measure, (Some(resolved.clone()), catalog))?);
+        notes.extend(fill_for(&mut file, &args.load, &measure, (resolved.clone(), catalog))?);
     }
     let roles = [
         (Role::Data, &mut file.data),

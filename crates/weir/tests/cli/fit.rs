@@ -303,3 +303,29 @@ fn operations_that_bring_throughput_are_bought() {
     let args = ["extreme.toml", "--need", "need.toml"];
     check(&place, &args, 0, "cheapest single change to yes: data with 6446 IOPS bought");
 }
+
+/// The load of a throttled run is its demand at the limits of the run, not at those of the layout that is asked about.
+#[test]
+fn the_demand_of_a_run_is_that_of_its_own_layout() {
+    let place = place();
+    let volume = |tier| {
+        format!(
+            "edition = \"azure-now\"\nhost = {{ size = \"D8ds_v5\" }}\n[[volume]]\nname = \"data\"\ntier = \"{tier}\"\n"
+        )
+    };
+    place.file("observed.toml", &volume("P20"));
+    place.file("asked.toml", &volume("P30"));
+    let jobs = "[data]\nfilename=/dev/data\nrw=randread\nbs=8k\nruntime=120\ntime_based\ndirect=1\n\
+        ioengine=libaio\niodepth=32\n";
+    place.file("jobs.fio", jobs);
+    let sim = run(place.weir(&["sim", "observed.toml", "jobs.fio", "--observe", "run.weirobs"]));
+    assert_eq!(sim.2, Some(0), "{}", sim.1);
+    let asked = |layout: &str| {
+        let (stdout, stderr, _) =
+            run(place.weir(&["fit", layout, "--load", "run.weirobs", "-o", "json"]));
+        let report: Value = serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{stderr}"));
+        role(&report, "data")["asked"].as_f64().expect("a rate")
+    };
+    assert!(asked("observed.toml") > 2_500.0, "the run has waits at 2,300 IOPS");
+    assert!((asked("asked.toml") - asked("observed.toml")).abs() < 1.0);
+}
