@@ -324,7 +324,7 @@ impl State {
 }
 
 /// A mount point with the kernel's entry at the time of mounting, which identifies it later.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Place {
     dir: PathBuf,
     listed: Option<Listed>,
@@ -334,6 +334,10 @@ impl Place {
     fn is_ours(&self) -> bool {
         self.listed.is_some() && mounted_at(&self.dir) == self.listed
     }
+}
+
+fn was_aborted(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::CONNABORTED.raw_os_error())
 }
 
 /// A running mount. Dropping it detaches it; open files remain usable until they are closed.
@@ -401,7 +405,8 @@ impl Mounted {
         let request = MountRequest { dir: &dir, source: &source, allow_other: options.allow_other };
         let fuse = mount(&request)?;
         let listed = mounted_at(&dir);
-        self.places.push(Place { dir: dir.clone(), listed });
+        let place = Place { dir: dir.clone(), listed };
+        self.places.push(place.clone());
         let mut config = Config::default();
         config.n_threads = Some(readers);
         // The kernel checks access.
@@ -411,7 +416,12 @@ impl Mounted {
         serving(session.notifier());
         let state = Arc::clone(&self.state);
         let answer = move || {
-            let ended = session.run();
+            let ended = match session.run() {
+                // The kernel closes the connection of a detached mount when its last file is closed. A reader that
+                // has just taken its last request is told that the connection was aborted.
+                Err(error) if was_aborted(&error) && !place.is_ours() => Ok(()),
+                ended => ended,
+            };
             if ended.is_err() {
                 // Requests are no longer answered; detaching avoids hanging programs.
                 let _ = detach(&dir);
