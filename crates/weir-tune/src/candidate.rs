@@ -80,7 +80,7 @@ impl Steps {
     const MOST: u64 = 1 << 60;
 
     /// Returns what a rate or size can become.
-    fn of(self, present: u64) -> impl Iterator<Item = u64> {
+    fn values(self, present: u64) -> impl Iterator<Item = u64> {
         let scaled = move |percent: u64| {
             let scaled = (u128::from(present) * u128::from(percent)).div_ceil(100);
             u64::try_from(scaled).unwrap_or(u64::MAX)
@@ -375,7 +375,7 @@ fn disks(
         return bought(volume, &name(), cap, (provisioned, steps));
     }
     if edition.sized(family).is_some() {
-        let larger = steps.of(volume.spec.size.get());
+        let larger = steps.values(volume.spec.size.get());
         let whole = larger.map(|bytes| bytes.next_multiple_of(1 << 30));
         return whole.map(|bytes| Change::Size { name: name(), bytes }).collect();
     }
@@ -461,11 +461,11 @@ fn bought(
     let most = family.max_iops(volume.spec.size).get();
     let mut changes = Vec::new();
     if family.throughput_follows {
-        let larger = steps.of(iops).map(|own| own.min(most)).filter(|own| *own > iops);
+        let larger = steps.values(iops).map(|own| own.min(most)).filter(|own| *own > iops);
         let change = |iops| Change::Bought { name: name.to_owned(), iops, throughput: None };
         return larger.map(change).collect();
     }
-    for more in steps.of(if cap.counts_bytes() { bytes } else { iops }) {
+    for more in steps.values(if cap.counts_bytes() { bytes } else { iops }) {
         let (mut iops, mut throughput) = match cap.counts_bytes() {
             true => (iops, more.next_multiple_of(step)),
             false => (more.min(most), bytes),
@@ -494,11 +494,11 @@ fn instance(host: &Host, cap: Cap, steps: Steps) -> Vec<Change> {
     let mut changes = Vec::new();
     if own.kind == ManagedInstance::NextGenGp && !cap.counts_bytes() {
         let now = host.spec.uncached.iops.map_or(0, |limit| limit.rate.get());
-        changes.extend(steps.of(now).map(|iops| Change::InstanceIops { host: name(), iops }));
+        changes.extend(steps.values(now).map(|iops| Change::InstanceIops { host: name(), iops }));
         // Storage includes operations.
         let storage = host.billed_storage().unwrap_or(own.storage).get();
         let step = own.storage_step.get().max(1 << 30);
-        let more = steps.of(storage).map(|bytes| bytes.next_multiple_of(step));
+        let more = steps.values(storage).map(|bytes| bytes.next_multiple_of(step));
         changes.extend(more.map(|bytes| Change::Storage { host: name(), bytes }));
     }
     let more = VCORES.into_iter().filter(|vcores| *vcores > own.vcores);
@@ -574,7 +574,7 @@ mod tests {
 
     #[test]
     fn a_step_closes_the_gap_to_the_unit() {
-        let of = |present, lack| -> Vec<u64> { Steps { lack }.of(present).collect() };
+        let of = |present, lack| -> Vec<u64> { Steps { lack }.values(present).collect() };
         let fixed = of(3_000, None);
         assert_eq!((fixed.len(), fixed[0], fixed[1]), (STEPS.len(), 3_300, 3_600));
         assert_eq!(of(3_000, Some(3_360.0 / 3_000.0)).last(), Some(&3_360));

@@ -247,7 +247,7 @@ fn files_return_beside_one_that_was_created_in_their_room() {
     server.stop().expect("a clean end");
 }
 
-/// What a user put among the volumes is not a failed creation's.
+/// A creation that fails removes only what it made.
 #[test]
 fn a_file_in_place_of_a_volume_is_kept() {
     let place = Place::new();
