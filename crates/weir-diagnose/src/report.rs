@@ -7,7 +7,7 @@ use crate::gauged::Gauges;
 use crate::rules::{BLIND, Candidate};
 use crate::seconds::at_s;
 use crate::system::{Owner, SubjectId};
-use crate::verdict::NOTED;
+use crate::verdict::{NOTED, WaitTimes};
 use std::collections::BTreeMap;
 use weir_report::diagnosis::{
     CapReport, DiagnosisReport, Finding, Group, PlotReport, SubjectReport, VerdictName,
@@ -110,36 +110,21 @@ fn summary(case: &Case<'_>, verdict: VerdictName, findings: &[Finding]) -> Strin
             let known = case.facts.caps.iter().filter(|cap| !cap.is_bound);
             let most = known.map(|cap| cap.used.max().min(1.0));
             let most = percent(most.fold(0.0, f64::max));
-            let strange =
-                case.named().map(|judged| (judged.waited.unexplained_share(), judged.name(case)));
-            let slower = case.named().map(|judged| (judged.waited.medium_ratio, judged.name(case)));
-            let slower = slower.max_by(|one, other| one.0.total_cmp(&other.0));
-            if let Some((times, name)) = slower.filter(|(times, _)| *times >= SLOWER) {
-                return format!(
-                    "no limit throttles requests: the highest utilisation is {most}; the unloaded latency of \
-                     {name} is {times:.1} times that of the edition"
-                );
-            }
-            let waited = case.named().map(|judged| (judged.waited.all_share(), judged.name(case)));
-            let waited = waited.max_by(|one, other| one.0.total_cmp(&other.0));
-            match strange.max_by(|one, other| one.0.total_cmp(&other.0)) {
-                Some((share, name)) if share >= STRANGE => format!(
-                    "no limit throttles requests: the highest utilisation is {most}; no limit explains {} of \
-                     the latency of {name}",
-                    percent(share)
-                ),
-                _ => match waited.filter(|(share, _)| *share >= NOTED) {
-                    Some((share, name)) => format!(
-                        "no limit throttles requests: the highest utilisation is {most}, and waits at limits are \
-                         {} of the latency of {name}",
-                        percent(share)
-                    ),
-                    None => format!(
-                        "no limit throttles requests: the highest utilisation is {most}, and latency is that of \
-                         the unloaded storage"
-                    ),
-                },
-            }
+            let highest = |of: fn(&WaitTimes) -> f64, least: f64| {
+                let all = case.named().map(|judged| (of(judged.waited), judged.name(case)));
+                let highest = all.max_by(|one, other| one.0.total_cmp(&other.0));
+                highest.filter(|(own, _)| *own >= least)
+            };
+            let more = if let Some((times, name)) = highest(|own| own.medium_ratio, SLOWER) {
+                format!("; the unloaded latency of {name} is {times:.1} times that of the edition")
+            } else if let Some((share, name)) = highest(WaitTimes::unexplained_share, STRANGE) {
+                format!("; no limit explains {} of the latency of {name}", percent(share))
+            } else if let Some((share, name)) = highest(WaitTimes::all_share, NOTED) {
+                format!(", and waits at limits are {} of the latency of {name}", percent(share))
+            } else {
+                ", and latency is that of the unloaded storage".to_owned()
+            };
+            format!("no limit throttles requests: the highest utilisation is {most}{more}")
         }
     }
 }

@@ -417,8 +417,8 @@ impl Mounted {
         let state = Arc::clone(&self.state);
         let answer = move || {
             let ended = match session.run() {
-                // The kernel closes the connection of a detached mount when its last file is closed. A reader that
-                // has just taken its last request is told that the connection was aborted.
+                // The end of a detached mount, when its last file is closed. Linux 6.18 sometimes calls it an abort
+                // and not a device that is gone.
                 Err(error) if was_aborted(&error) && !place.is_ours() => Ok(()),
                 ended => ended,
             };

@@ -58,7 +58,7 @@ pub(crate) fn make(
     let attributes = attributes.map(|(name, value)| (name.to_owned(), value)).into();
     // The rest of a volume that no layout named any more belongs to another.
     if data.list()?.iter().any(|listed| listed.name == new.name) {
-        let path = data.path().join("volumes").join(&new.name);
+        let path = data.folder_of(&new.name);
         return Err(ServerError::Volume {
             volume: new.name.clone(),
             reason: format!(
@@ -67,7 +67,7 @@ pub(crate) fn make(
             ),
         });
     }
-    let is_new = data.path().join("volumes").join(&new.name).symlink_metadata().is_err();
+    let is_new = data.folder_of(&new.name).symlink_metadata().is_err();
     let checksums = new.checksums.then_some(true);
     let stored = NewStored { size: coming.volume.spec.size, attributes, checksums };
     let made = match new.blob {
@@ -436,7 +436,7 @@ impl<'a> Starting<'a> {
                 format!(
                     "the layout now puts it on the backend {backend}, but it has data in {}; remove \
                      backend from the layout and copy the data, or give the volume another name",
-                    data.path().join("volumes").join(name).display()
+                    data.folder_of(name).display()
                 ),
             ));
         }

@@ -104,7 +104,7 @@ impl FolderCheck {
         Ok(names)
     }
 
-    /// Returns what is among the volumes and is no folder.
+    /// Returns the entries beside the folders of the volumes that are not folders.
     pub fn strays(&self) -> Result<Vec<PathBuf>> {
         let volumes = self.path.join(VOLUMES);
         let names = disk::names_in(&volumes)?.unwrap_or_default();

@@ -84,6 +84,12 @@ impl DataDir {
         &self.path
     }
 
+    /// Returns the folder of the volume of that name, which need not exist.
+    #[must_use]
+    pub fn folder_of(&self, name: &str) -> PathBuf {
+        self.path.join(VOLUMES).join(name)
+    }
+
     /// Returns the folder for old contents of frozen volumes. It goes when the data directory
     /// is opened again.
     #[must_use]
@@ -115,7 +121,7 @@ impl DataDir {
         // From here on, a volume of this name that is being closed writes no record.
         registry.volumes.insert(name.to_owned(), (number, Weak::new()));
         let registration = || Registration::new(Arc::clone(&self.open), name, number);
-        let dir = self.path.join(VOLUMES).join(name);
+        let dir = self.folder_of(name);
         let lock = Arc::clone(&self.lock);
         let volume =
             match Volume::open(&dir, name, (new.checksums, &self.shares), lock, registration())? {

@@ -151,10 +151,7 @@ fn a_damaged_copy_of_the_list_and_a_cut_file_of_checksums_are_named() {
     fs::File::options().write(true).open(volume.join("sums/00000")).unwrap().set_len(6).unwrap();
     let (_, damage) = check(dir.path());
     let [found] = &damage[..] else { panic!("{damage:?}") };
-    assert!(
-        found.what.contains("sums/00000, which would have them, is cut to 6 bytes"),
-        "{found:?}"
-    );
+    assert!(found.what.contains("sums/00000, is cut to 6 bytes; restore it"), "{found:?}");
     assert_eq!(found.bytes.unwrap().volume_offset, Some(4096));
 }
 
@@ -194,8 +191,8 @@ fn missing_checksums_are_named_with_the_way_out() {
     assert_eq!(
         made("sums/00000"),
         format!(
-            "the bytes are not those of their checksums, and DIR/volumes/db/sums/00000, which would have them, \
-             does not exist; if it had them, restore it from a copy"
+            "the bytes are not those of their checksums: the file of these checksums, \
+             DIR/volumes/db/sums/00000, does not exist; restore it from a copy"
         )
     );
     assert_eq!(

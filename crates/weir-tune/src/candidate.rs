@@ -478,8 +478,7 @@ fn bought(
             throughput = throughput.max(family.min_throughput(own).get());
         }
         throughput = throughput.min(family.maximum.throughput.get());
-        let throughput = Some(throughput);
-        let change = Change::Bought { name: name.to_owned(), iops, throughput };
+        let change = Change::Bought { name: name.to_owned(), iops, throughput: Some(throughput) };
         if !changes.contains(&change) {
             changes.push(change);
         }

@@ -110,13 +110,12 @@ pub fn tune_on(
     if walk.begin(&predicted)? {
         walk.search(options)?;
     }
-    match walk.report.end {
-        TuneEnd::Reached if is_too_small => {
-            walk.report.verdict.push_str(", but the machine is smaller than the need");
+    if walk.report.end != TuneEnd::Reached {
+        if !options.keeps {
+            walk.undo();
         }
-        TuneEnd::Reached => {}
-        _ if options.keeps => {}
-        _ => walk.undo(),
+    } else if is_too_small {
+        walk.report.verdict.push_str(", but the machine is smaller than the need");
     }
     Ok(walk.finish())
 }
@@ -175,25 +174,21 @@ impl Walk<'_> {
         self.is_measured = true;
         self.start = self.present.clone();
         self.report.before = self.state();
-        let mut predicted = predicted.clone();
-        let apart = match self.system.is_simulated() {
-            // Nothing was predicted for it.
-            true => 0.0,
-            false => {
-                predicted = self.predict_with_clients(predicted)?;
-                deviation(&predicted, &self.present.measured, false)
+        // Nothing was predicted for a simulated system.
+        if !self.system.is_simulated() {
+            let predicted = self.predict_with_clients(predicted.clone())?;
+            let apart = deviation(&predicted, &self.present.measured, false);
+            if apart > self.system.tolerance() {
+                let words = format!(
+                    "the simulation of the load differs from the measurement by {} before any change \
+                     ({} predicted, {} measured); the load or the layout is not that of the server",
+                    percent(apart),
+                    figures(&predicted),
+                    figures(&self.present.measured)
+                );
+                self.end(TuneEnd::Unpredicted, words);
+                return Ok(false);
             }
-        };
-        if apart > self.system.tolerance() {
-            let words = format!(
-                "the simulation of the load differs from the measurement by {} before any change \
-                 ({} predicted, {} measured); the load or the layout is not that of the server",
-                percent(apart),
-                figures(&predicted),
-                figures(&self.present.measured)
-            );
-            self.end(TuneEnd::Unpredicted, words);
-            return Ok(false);
         }
         if self.goal.is_met(&self.present.measured) {
             self.end(TuneEnd::Reached, "the goal is reached already".to_owned());

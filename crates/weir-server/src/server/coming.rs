@@ -488,7 +488,7 @@ impl Shared {
         };
         if let Some(data) = self.data.as_ref().filter(|_| kept) {
             data.remove(name).map_err(|error| {
-                let folder = data.path().join("volumes").join(name);
+                let folder = data.folder_of(name);
                 match folder.exists() {
                     true => ServerError::Failed(format!(
                         "volume {name:?} is no longer served, but its folder {} could not be removed ({error}); \

@@ -146,8 +146,8 @@ pub(crate) fn missing(dir: &Path, offset: u64) -> Option<String> {
         Err(_) => "does not exist".to_owned(),
     };
     Some(format!(
-        "the bytes are not those of their checksums, and {}, which would have them, {state}; if it had them, \
-         restore it from a copy",
+        "the bytes are not those of their checksums: the file of these checksums, {}, {state}; restore it from a \
+         copy",
         file.display()
     ))
 }
