@@ -30,6 +30,7 @@
 //! | `planner` | [`plan`] and [`within`]: all families, the next better layout, relaxations |
 //! | [`answer`] | [`Answer`], [`Plan`] |
 //! | [`verify`] | [`verify()`](verify::verify): a need simulated on a layout |
+//! | [`promise`] | the latencies that disks promise to requests that do not wait |
 //! | [`proof`] | [`prove()`](proof::prove): a plan simulated, with extra capacity if that is needed |
 //! | [`report`] | answers as the report types of `weir-report` |
 //! | [`compare`] | one need on several clouds |
@@ -54,6 +55,7 @@ pub mod measure;
 pub mod need;
 mod planner;
 mod pooled;
+pub mod promise;
 pub mod proof;
 mod rank;
 pub mod report;

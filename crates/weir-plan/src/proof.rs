@@ -8,9 +8,11 @@ use crate::answer::{Answer, Cheaper, Plan, Reason};
 use crate::error::PlanError;
 use crate::need::Need;
 use crate::planner::{Outcome, Question, plan};
+use crate::promise::promise;
 use crate::share::{WHOLE, in_percent};
 use crate::verify::{Got, How, VerifyError, verify};
 use std::fmt::Write as _;
+use weir_layout::Layout;
 use weir_report::number::{float, percent, time};
 
 /// Extra capacity to try if a latency is missed, in millionths of the rates.
@@ -106,6 +108,9 @@ pub fn prove(
     } else if !got.iter().all(Got::is_fast) {
         proof.is_failed = true;
         proof.notes.push(too_slow(&answer.plan, &got, may_grow));
+    } else {
+        let queues = queues(question, &answer.plan, &got)?;
+        answer.plan.reasons.splice(0..0, queues);
     }
     proof.layouts.push(("plan", got));
     Ok(proof)
@@ -208,6 +213,30 @@ pub(crate) fn slow(got: &[Got]) -> String {
         format!("the median latency of {role} is {took}{grows} instead of {most}")
     });
     slow.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns a reason for each role without a latency target whose requests queue on the plan.
+fn queues(question: &Question<'_>, plan: &Plan, got: &[Got]) -> Result<Vec<Reason>, ProofError> {
+    let layout = Layout::parse("the plan", &plan.layout, question.catalog);
+    let layout = layout.map_err(VerifyError::from)?;
+    let mut reasons: Vec<Reason> = Vec::new();
+    for own in question.need.roles.iter().filter(|own| own.latency.is_none()) {
+        // A role with two peaks has two results; its slowest counts.
+        let of_role = got.iter().filter(|got| got.role == own.role);
+        let Some(slowest) = of_role.max_by_key(|got| got.median) else { continue };
+        let Some(most) = promise(&layout, own.role, slowest.request, own.reads) else { continue };
+        if slowest.median > most.nanos() {
+            let (role, took) = (own.role.name(), time(float(slowest.median)));
+            let text = format!(
+                "at the planned rates, requests of {role} queue: their simulated median latency is \
+                 {took}, and an idle disk answers 99 % within {}; if the need states a latency, \
+                 --verify plans the capacity for it",
+                time(float(most.nanos()))
+            );
+            reasons.push(Reason { text, is_key: true });
+        }
+    }
+    Ok(reasons)
 }
 
 /// Returns the reason why a plan that meets the rates is rejected.

@@ -7,9 +7,10 @@ use crate::place::{self, Lack};
 use std::collections::BTreeMap;
 use weir_catalog::Catalog;
 use weir_core::{Cap, Limit};
-use weir_layout::{Layout, Role};
+use weir_layout::Layout;
 use weir_observe::run::Sample;
 use weir_plan::Need;
+use weir_plan::promise::with_promises;
 use weir_plan::verify::{Got, How, Load as NeedLoad, verify_counted, without_bursts};
 use weir_report::number::float;
 use weir_report::oltp::{DatabaseReport, FileReport};
@@ -17,9 +18,6 @@ use weir_report::run::RunReport;
 use weir_sim::{OltpOptions, OltpSimulation, Options, Simulation, devices};
 use weir_units::{Instant, Share, Span};
 use weir_workload::place as placed_on;
-
-/// Draws of a medium's latency, for its 99th percentile.
-const DRAWS: u64 = 2_000;
 
 /// The result of a load on a layout.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -248,39 +246,6 @@ fn cached(layout: &Layout) -> Vec<String> {
         volumes.any(|volume| volume.cache != weir_core::CacheMode::None)
     };
     exports.filter(is_cached).map(|(_, export)| export.name.clone()).collect()
-}
-
-/// Returns the need with a latency target for each role: its own, or else the 99th percentile of a
-/// request that does not wait, on the slowest disk of the role. A median beyond that is a queue.
-#[must_use]
-pub fn with_promises(need: &Need, layout: &Layout) -> Need {
-    let mut need = need.clone();
-    for own in &mut need.roles {
-        own.latency = own.latency.or_else(|| promise(layout, own.role, own.request, own.reads));
-    }
-    need
-}
-
-/// Returns the 99th percentile of the unloaded latency of a role's disks.
-fn promise(layout: &Layout, role: Role, request: u64, reads: u64) -> Option<Span> {
-    let mut longest: Option<Span> = None;
-    for host in &layout.hosts {
-        let files = host.files.iter().filter(|file| file.role == role);
-        let exports = files.filter_map(|file| host.export_of(file));
-        for id in exports.flat_map(|export| &export.volumes) {
-            let medium = &host.spec.volumes[id.0].medium;
-            let used =
-                [(&medium.read, reads > 0), (&medium.write, reads < weir_plan::share::WHOLE)];
-            for (latency, _) in used.into_iter().filter(|(own, is_used)| *is_used && !own.is_zero())
-            {
-                let mut drawn: Vec<Span> =
-                    (0..DRAWS).map(|serial| latency.draw(1, serial, request)).collect();
-                drawn.sort_unstable();
-                longest = longest.max(drawn.get(drawn.len() * 99 / 100).copied());
-            }
-        }
-    }
-    longest
 }
 
 /// Returns the mean response time of all transactions.

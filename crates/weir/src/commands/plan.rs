@@ -22,6 +22,11 @@ use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, Wishes};
 use weir_plan::proof::{Present, Proof, prove};
 use weir_plan::{DEFAULT_EDITION, Outcome, Question, left_out, plan, report, within};
+use weir_report::number::percent;
+use weir_report::plan::{PlanReport, Unit};
+
+/// At a limit that is used by this share, requests of random arrivals queue.
+const NEARLY_FULL: f64 = 0.95;
 
 pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(folder) = &args.fleet {
@@ -63,7 +68,7 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
              them"
                 .to_owned(),
         ),
-        None => {}
+        None => report.notes.extend(queue_note(&report)),
     }
     let there = args.present.as_deref().or(file.keep.as_deref());
     if let Some(path) = there {
@@ -78,6 +83,18 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     output::print_detailed(&report, args.output.format(), args.verbose)?;
     Ok(if report.is_met { 0 } else { NO })
+}
+
+/// Returns the note about a plan that is nearly full and was not simulated.
+fn queue_note(report: &PlanReport) -> Option<String> {
+    let caps = &report.plan.as_ref()?.caps;
+    let busiest = caps.iter().filter(|cap| cap.unit != Unit::Size).map(|cap| cap.share);
+    let busiest = busiest.reduce(f64::max).filter(|share| *share >= NEARLY_FULL)?;
+    Some(format!(
+        "a limit is {} used, and requests may queue there: --verify simulates their latency, and \
+         --headroom plans for more",
+        percent(busiest)
+    ))
 }
 
 /// Simulates the need on the plan, and on the layout in use.

@@ -309,6 +309,8 @@ fn a_latency_is_held_against_the_simulation() {
     let median = report["verified"][0]["median_ns"].as_u64().expect("a time");
     assert!(median > 20_000_000, "{median}");
     assert!(report["verified"][0]["median_target_ns"].is_null());
+    let queue = "requests of data queue: their simulated median latency is";
+    assert!(report["plan"]["key_points"].to_string().contains(queue), "{report}");
     // One more has room, and the median is that of the medium, 1.9 ms, and a little.
     let (report, code) = verify(&[&rates[..], &["--latency", "3ms"]].concat());
     assert_eq!(code, Some(0), "{report}");
@@ -318,6 +320,7 @@ fn a_latency_is_held_against_the_simulation() {
         reasons.contains("rates are planned 5 % above the need, to shorten waits"),
         "{reasons}"
     );
+    assert!(!reasons.contains("data queue"), "{reasons}");
     let own = &report["verified"][0];
     let median = own["median_ns"].as_u64().expect("a time");
     assert!((1_900_000..3_060_000).contains(&median), "{median}");
@@ -348,6 +351,18 @@ fn a_latency_is_held_against_the_simulation() {
     let args = ["--size", "4TiB", "--iops", "20000", "--latency", "3ms"];
     let stdout = met(&place, &args);
     assert!(stdout.contains("--verify simulates the plan with them"), "{stdout}");
+}
+
+#[test]
+fn a_plan_that_is_nearly_full_says_so_without_a_simulation() {
+    let place = Place::new();
+    let note = |iops| {
+        let args = ["--edition", "azure-premium-2015", "--size", "4TiB", "--iops", iops];
+        let stdout = met(&place, &args);
+        stdout.contains("used, and requests may queue there: --verify simulates")
+    };
+    // Four P30 have 20,000 IOPS.
+    assert!(note("19000") && !note("18000"));
 }
 
 /// Machines that take the disks that are there, and none of a service.

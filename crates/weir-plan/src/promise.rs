@@ -1,0 +1,45 @@
+//! The latency that disks promise to requests that do not wait at a limit.
+//!
+//! A need without a latency target still expects no queue. A median beyond the 99th percentile of
+//! an idle disk is one.
+
+use crate::need::Need;
+use crate::share::WHOLE;
+use weir_layout::{Layout, Role};
+use weir_units::Span;
+
+/// Draws of a medium's latency, for its 99th percentile.
+const DRAWS: u64 = 2_000;
+
+/// Returns the need with a latency target for each role: its own, or else what [`promise`] returns.
+#[must_use]
+pub fn with_promises(need: &Need, layout: &Layout) -> Need {
+    let mut need = need.clone();
+    for own in &mut need.roles {
+        own.latency = own.latency.or_else(|| promise(layout, own.role, own.request, own.reads));
+    }
+    need
+}
+
+/// Returns the 99th percentile of the unloaded latency of a role's slowest disk, for requests of
+/// `request` bytes of which `reads` millionths are reads; `None` if no disk of the role has a latency.
+#[must_use]
+pub fn promise(layout: &Layout, role: Role, request: u64, reads: u64) -> Option<Span> {
+    let mut longest: Option<Span> = None;
+    for host in &layout.hosts {
+        let files = host.files.iter().filter(|file| file.role == role);
+        let exports = files.filter_map(|file| host.export_of(file));
+        for id in exports.flat_map(|export| &export.volumes) {
+            let medium = &host.spec.volumes[id.0].medium;
+            let used = [(&medium.read, reads > 0), (&medium.write, reads < WHOLE)];
+            for (latency, _) in used.into_iter().filter(|(own, is_used)| *is_used && !own.is_zero())
+            {
+                let mut drawn: Vec<Span> =
+                    (0..DRAWS).map(|serial| latency.draw(1, serial, request)).collect();
+                drawn.sort_unstable();
+                longest = longest.max(drawn.get(drawn.len() * 99 / 100).copied());
+            }
+        }
+    }
+    longest
+}
