@@ -64,7 +64,7 @@ pub enum CatalogError {
     },
     /// Prices of a region, a currency or an operating system that there are none of.
     #[error(
-        "there are no prices of {asked}; {}{}; --prices FILE takes others",
+        "there are no prices of {asked}; {}{}",
         if .known.is_empty() { "the edition has none".to_owned() } else { format!("there are: {known}") },
         weir_units::did_you_mean(.near)
     )]

@@ -383,7 +383,9 @@ fn no_prices(
     let asked: Vec<String> = asked.collect();
     let mut known: Vec<String> = Vec::new();
     for list in all {
-        let os = list.os.as_ref().map(|os| format!(" ({os})")).unwrap_or_default();
+        // Machine prices of an operating system matter only if one is asked for.
+        let own = list.os.as_ref().filter(|_| os.is_some());
+        let os = own.map(|os| format!(" ({os})")).unwrap_or_default();
         let name = format!("{} in {}{os}", list.region, list.currency);
         if !known.contains(&name) {
             known.push(name);

@@ -78,6 +78,11 @@ pub fn import<W: Write>(
         let name = input.name.clone();
         sources.push(open(input, options).map_err(|error| (name, error))?);
     }
+    let kinds: Vec<_> = sources.iter().map(|source| source.kind).collect();
+    let ignored = options.ignored(&kinds);
+    if let Some(first) = sources.first_mut() {
+        first.sheet.notes.extend(ignored);
+    }
     space_out(&mut sources, options)?;
     let start = start_of(&sources, options)?;
     for source in &mut sources {

@@ -1,5 +1,8 @@
 //! Options of an import, which every importer gets.
 
+use crate::kind::Kind;
+use crate::sql::assessment;
+use crate::trace::WITH_TIME_UNIT;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use weir_observe::moment::Clock;
@@ -31,6 +34,22 @@ impl Options {
     #[must_use]
     pub fn step(&self) -> Span {
         self.every.unwrap_or(Span::from_secs(1))
+    }
+
+    /// Returns a note for each option that does not apply to inputs of these kinds.
+    pub(crate) fn ignored(&self, kinds: &[&str]) -> Vec<String> {
+        let applies = |all: &[Kind]| all.iter().any(|kind| kinds.contains(&kind.name));
+        let mut notes = Vec::new();
+        if self.time_unit.is_some() && !applies(&WITH_TIME_UNIT) {
+            notes.push(format!(
+                "--time-unit is ignored: it is for {}",
+                WITH_TIME_UNIT.map(|kind| kind.name).join(", ")
+            ));
+        }
+        if self.file_counts.is_some() && !applies(&[assessment::KIND]) {
+            notes.push(format!("--file-counts is ignored: it is for {}", assessment::KIND.name));
+        }
+        notes
     }
 }
 

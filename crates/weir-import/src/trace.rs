@@ -78,6 +78,10 @@ pub(crate) const KINDS: &[Kind] = &[
     oracle_general::KIND,
 ];
 
+/// The kinds whose unit of times can be set. The times of the others have a unit.
+pub(crate) const WITH_TIME_UNIT: [Kind; 6] =
+    [msr::KIND, cloudphysics::KIND, spc::KIND, disksim::KIND, mqsim::KIND, csv::KIND];
+
 /// A function that opens a trace.
 pub(crate) type OpenTrace = fn(Bytes, &Options) -> Result<Trace, ImportError>;
 

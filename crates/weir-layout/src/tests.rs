@@ -138,6 +138,25 @@ fn credits_start_where_the_layout_says() {
 }
 
 #[test]
+fn a_disk_without_a_tier_gets_none() {
+    let text = "edition = \"aws\"\n[host]\nsize = \"m6i.xlarge\"\n[[volume]]\nname = \"bought\"\n\
+                family = \"gp3\"\nsize = \"8 GiB\"\niops = 3000\nthroughput = \"125 MiB/s\"\n[[volume]]\n\
+                name = \"sized\"\nfamily = \"gp2\"\nsize = \"8 GiB\"\n[[volume]]\nname = \"own\"\n\
+                size = \"8 GiB\"\nlimits = { iops = 500 }\n";
+    let layout = layout(text);
+    let catalog = Catalog::builtin();
+    let edition = catalog.edition("aws").ok();
+    for (volume, words) in [
+        (0, "volume \"bought\": it has no tier that could become P30: change its rates"),
+        (1, "volume \"sized\": it has no tier that could become P30: its limits follow from its size; resize it"),
+        (2, "volume \"own\": it has no tier that could become P30: change its rates"),
+    ] {
+        let error = layout.hosts[0].retiered(VolumeId(volume), "P30", edition).unwrap_err();
+        assert_eq!(error.to_string(), words);
+    }
+}
+
+#[test]
 fn credits_are_for_disks_and_machines_that_burst() {
     let volume = |keys: &str| format!("edition = \"azure-now\"\n[[volume]]\nname = \"a\"\n{keys}");
     check(

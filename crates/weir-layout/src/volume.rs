@@ -272,9 +272,24 @@ impl Volume {
 
     /// Resolves the volume with the limits of a tier.
     pub(crate) fn in_tier(&self, tier: &str, edition: Option<&Edition>) -> Result<Self, Fault> {
+        if self.tier.is_none() {
+            let limits = match self.keys.unlimited {
+                true => "it is unlimited",
+                false if self.has_rates(edition) => "change its rates",
+                false => "its limits follow from its size; resize it",
+            };
+            let reason = format!("it has no tier that could become {tier}: {limits}");
+            return Err(contradiction(&self.name, reason).at("tier"));
+        }
         let size = Some(self.spec.size);
         let keys = VolumeKeys { tier: Some(tier.to_owned()), size, ..self.keys.clone() };
         self.changed(keys, edition)
+    }
+
+    /// Returns whether the volume has provisioned rates or limits of its own.
+    fn has_rates(&self, edition: Option<&Edition>) -> bool {
+        let provisions = |family: &str| edition.is_some_and(|own| own.provisioned(family).is_ok());
+        self.keys.limits.is_some() || self.family.as_deref().is_some_and(provisions)
     }
 
     /// Resolves the volume with other provisioned rates, or other limits of its own. A rate that is not given stays.
@@ -285,9 +300,7 @@ impl Volume {
         edition: Option<&Edition>,
     ) -> Result<Self, Fault> {
         let mut keys = self.keys.clone();
-        let provisions = |family: &str| edition.is_some_and(|own| own.provisioned(family).is_ok());
-        let has_rates = keys.limits.is_some() || self.family.as_deref().is_some_and(provisions);
-        if !has_rates {
+        if !self.has_rates(edition) {
             let limits = match (&self.tier, keys.unlimited) {
                 (Some(tier), _) => format!("its limits are those of {tier}; change the tier"),
                 (None, true) => "it is unlimited".to_owned(),

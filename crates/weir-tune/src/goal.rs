@@ -8,7 +8,7 @@ use std::str::FromStr;
 use weir_layout::Role;
 use weir_plan::verify::Got;
 use weir_report::number::{float, mib, percent, rate, time};
-use weir_units::{BytesPerSec, Iops, Span};
+use weir_units::{BytesPerSec, Iops, ParseError, Span};
 
 /// Without targets, waits at limits may be at most this share of the time at storage, or of the
 /// response time of databases. `weir plan`
@@ -118,7 +118,7 @@ impl FromStr for Target {
         let (name, value) = (name.trim(), value.trim());
         let wrong = |error: &dyn fmt::Display| format!("{name}: {error}");
         let count = || {
-            let own: Iops = value.parse().map_err(|error| wrong(&error))?;
+            let own: Iops = value.parse().map_err(|error| rate_error(name, &error))?;
             Ok::<u64, String>(own.get())
         };
         let span = || {
@@ -131,7 +131,7 @@ impl FromStr for Target {
         Ok(match name {
             "iops" => Self::Iops(count()?),
             "throughput" => {
-                let own: BytesPerSec = value.parse().map_err(|error| wrong(&error))?;
+                let own: BytesPerSec = value.parse().map_err(|error| rate_error(name, &error))?;
                 Self::Throughput(own.get())
             }
             "latency" => Self::Latency(span()?),
@@ -143,6 +143,14 @@ impl FromStr for Target {
                 return Err(format!("{name:?} is not a metric; use {known}"));
             }
         })
+    }
+}
+
+/// Returns the message for a rate that cannot be a goal.
+fn rate_error(name: &str, error: &ParseError) -> String {
+    match error {
+        ParseError::NotPositive { .. } => format!("{name}: is 0; give the lowest rate"),
+        _ => format!("{name}: {error}"),
     }
 }
 
@@ -274,6 +282,8 @@ mod tests {
             ("iops", "METRIC=VALUE"),
             ("speed=3", "is not a metric"),
             ("latency=0ms", "is 0"),
+            ("iops=0", "iops: is 0; give the lowest rate"),
+            ("throughput=0 MB/s", "throughput: is 0; give the lowest rate"),
             ("iops=many", "iops:"),
         ] {
             let error = read(text).expect_err(text);

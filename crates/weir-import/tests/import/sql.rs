@@ -2,7 +2,7 @@
 
 use crate::bed::{Read, input, read, refused, try_read};
 use crate::samples::{sample, try_sample};
-use weir_import::{FileCounts, Options};
+use weir_import::{FileCounts, Options, TimeUnit};
 use weir_observe::{Attribute, EntityId};
 use weir_units::Span;
 
@@ -430,4 +430,22 @@ fn aggregated_counters_of_an_assessment_are_read_once_their_meaning_is_stated() 
     }
     let Err(error) = read(Options { every: None, ..per_query }) else { panic!("no interval") };
     assert!(error.to_string().contains("give it with --every"), "{error}");
+}
+
+#[test]
+fn options_for_other_kinds_are_told_to_be_ignored() {
+    let file_counts = Some(FileCounts::PerSecond);
+    let time_unit = Some(TimeUnit::Seconds);
+    let told = |text: String, options: Options| {
+        let read = try_read(vec![input("a.csv", text, None)], &options);
+        read.unwrap_or_else(|error| panic!("{error}")).summary.notes.join("\n")
+    };
+    let both = Options { file_counts, time_unit, ..Options::default() };
+    let notes = told(aggregated(), both.clone());
+    assert!(notes.contains("--time-unit is ignored: it is for msr-cambridge"), "{notes}");
+    assert!(!notes.contains("--file-counts is"), "{notes}");
+    let trace = "time,op,offset,size\n0.0,R,0,4096\n1.5,W,4096,4096\n".to_owned();
+    let notes = told(trace, both);
+    assert!(notes.contains("--file-counts is ignored: it is for sku-counters"), "{notes}");
+    assert!(!notes.contains("--time-unit is"), "{notes}");
 }

@@ -29,6 +29,22 @@ pub(crate) struct ImportArgs {
     pub(crate) clock: ClockArgs,
 }
 
+impl ImportArgs {
+    /// Returns the first option that is given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.kind.is_some(), "--as"),
+            (self.every.is_some(), "--every"),
+            (self.start.is_some(), "--start"),
+            (self.time_unit.is_some(), "--time-unit"),
+            (self.file_counts.is_some(), "--file-counts"),
+            (self.clock.utc_offset.is_some(), "--utc-offset"),
+            (self.clock.day_first, "--day-first"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name)
+    }
+}
+
 /// Options for reading times without a zone and ambiguous dates.
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct ClockArgs {

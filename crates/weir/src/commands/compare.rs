@@ -1,7 +1,7 @@
 //! `weir compare`: several sides, and the differences that are more than noise.
 
 use super::page;
-use crate::cli::CompareArgs;
+use crate::cli::{CompareArgs, ImportArgs};
 use crate::commands::{observe, plan, sim};
 use crate::error::{CliError, NO, USAGE};
 use crate::input::{read, read_layout};
@@ -22,10 +22,15 @@ pub(crate) fn run(args: &CompareArgs, catalog: &Catalog) -> Result<u8, CliError>
     let workload = workload(args)?;
     let layouts = args.layout.iter().map(|path| read_layout(path, catalog));
     let layouts = layouts.collect::<Result<Vec<_>, _>>()?;
+    let mut reading = Reading { import: &args.import, catalog, has_imported: false };
     let mut sides = Vec::new();
     for (place, path) in args.sides.iter().enumerate() {
         let layout = if layouts.len() == 1 { layouts.first() } else { layouts.get(place) };
-        sides.push(side(path, layout, args, catalog)?);
+        sides.push(reading.side(path, layout)?);
+    }
+    if let (Some(option), false) = (args.import.given(), reading.has_imported) {
+        let words = format!("{option} is for files of other tools, and no side is one; leave it out");
+        return Err(CliError::Refused(words));
     }
     let request = Request { catalog, workload: workload.as_ref(), options: &options };
     let report = compare(sides, &request)?;
@@ -85,55 +90,56 @@ fn workload(args: &CompareArgs) -> Result<Option<Workload>, CliError> {
     Ok(Some(Workload::Jobs(jobs)))
 }
 
-/// Reads a side: a file, or the files of a folder.
-fn side(
-    path: &Path,
-    layout: Option<&Layout>,
-    args: &CompareArgs,
-    catalog: &Catalog,
-) -> Result<Side, CliError> {
-    let name = path.display().to_string();
-    if !path.is_dir() {
-        return Ok(Side { name, inputs: vec![input(path, layout, args, catalog)?] });
-    }
-    let failed = |source| CliError::Read { path: path.to_owned(), source };
-    let mut files: Vec<PathBuf> = Vec::new();
-    for entry in fs::read_dir(path).map_err(failed)? {
-        let own = entry.map_err(failed)?.path();
-        let is_hidden =
-            own.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-        if own.is_file() && !is_hidden {
-            files.push(own);
-        }
-    }
-    files.sort();
-    let inputs = files.iter().map(|own| input(own, layout, args, catalog));
-    Ok(Side { name, inputs: inputs.collect::<Result<_, _>>()? })
+/// The sides as they are read.
+struct Reading<'a> {
+    import: &'a ImportArgs,
+    catalog: &'a Catalog,
+    /// True once a file of another tool was imported.
+    has_imported: bool,
 }
 
-/// Reads an input of any kind.
-fn input(
-    path: &Path,
-    layout: Option<&Layout>,
-    args: &CompareArgs,
-    catalog: &Catalog,
-) -> Result<Input, CliError> {
-    if observe::is_observation(path)? {
-        let file = File::open(path);
-        let file = file.map_err(|source| CliError::Read { path: path.to_owned(), source })?;
-        return observation(path, file, layout, Vec::new(), catalog);
-    }
-    if path.extension().is_some_and(|end| end == "toml") {
-        return Ok(Input::Layout(Box::new(read_layout(path, catalog)?)));
-    }
-    if begins_as_json(path)? {
-        let text = read(path, "result")?;
-        if weir_compare::is_result(&text) {
-            return Ok(Input::Result(text));
+impl Reading<'_> {
+    /// Reads a side: a file, or the files of a folder.
+    fn side(&mut self, path: &Path, layout: Option<&Layout>) -> Result<Side, CliError> {
+        let name = path.display().to_string();
+        if !path.is_dir() {
+            return Ok(Side { name, inputs: vec![self.input(path, layout)?] });
         }
+        let failed = |source| CliError::Read { path: path.to_owned(), source };
+        let mut files: Vec<PathBuf> = Vec::new();
+        for entry in fs::read_dir(path).map_err(failed)? {
+            let own = entry.map_err(failed)?.path();
+            let is_hidden =
+                own.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+            if own.is_file() && !is_hidden {
+                files.push(own);
+            }
+        }
+        files.sort();
+        let inputs = files.iter().map(|own| self.input(own, layout));
+        Ok(Side { name, inputs: inputs.collect::<Result<_, _>>()? })
     }
-    let (file, notes) = observe::imported(&[path.to_owned()], &args.import)?;
-    observation(path, file, layout, notes, catalog)
+
+    /// Reads an input of any kind.
+    fn input(&mut self, path: &Path, layout: Option<&Layout>) -> Result<Input, CliError> {
+        if observe::is_observation(path)? {
+            let file = File::open(path);
+            let file = file.map_err(|source| CliError::Read { path: path.to_owned(), source })?;
+            return observation(path, file, layout, Vec::new(), self.catalog);
+        }
+        if path.extension().is_some_and(|end| end == "toml") {
+            return Ok(Input::Layout(Box::new(read_layout(path, self.catalog)?)));
+        }
+        if begins_as_json(path)? {
+            let text = read(path, "result")?;
+            if weir_compare::is_result(&text) {
+                return Ok(Input::Result(text));
+            }
+        }
+        self.has_imported = true;
+        let (file, notes) = observe::imported(&[path.to_owned()], self.import)?;
+        observation(path, file, layout, notes, self.catalog)
+    }
 }
 
 /// Returns whether a file begins as a JSON document of moderate size.

@@ -75,6 +75,7 @@ fn of_name(name: &str, args: &PricesArgs, catalog: &Catalog) -> Result<Table, Cl
         (false, _) => Ok(table),
         // No edition has the region or the currency.
         (true, Some((_, error))) if editions.iter().all(|own| is_unknown(own, args)) => {
+            catalog.get(name)?;
             Err(error.into())
         }
         (true, _) => Err(missing(name, wanted, args, catalog, &editions)?),

@@ -406,7 +406,7 @@ fn a_snapshot_that_fails_leaves_nothing() {
     refused(
         &place,
         &["observe", "snapshot", "--name", "b", "o.weirobs", "--every", "5s"],
-        "o.weirobs: it is an observation; --as, --every and --start are for other files",
+        "o.weirobs: it is an observation, and --every is for files of other tools; leave it out",
     );
     ok(&place, &["observe", "snapshot", "--name", "b", "o.weirobs"]);
     is_by_hand(&between(&place, &["b", "after.csv"]));

@@ -118,6 +118,9 @@ fn a_plan_has_the_prices_of_its_region() {
     );
     let (_, stderr, _) = run(place.weir(&["prices", "P30", "--region", "mars"]));
     assert!(stderr.contains("East US"), "names regions of the cloud that sells P30: {stderr}");
+    assert!(!stderr.contains("--prices") && !stderr.contains("(linux)"), "{stderr}");
+    let (_, stderr, code) = run(place.weir(&["prices", "azure-now", "--region", "mars"]));
+    assert!(code == Some(2) && stderr.contains("unknown name \"azure-now\""), "{stderr}");
 }
 
 /// With prices of one machine in ten, this plan cost 4,288 USD a month.

@@ -151,6 +151,16 @@ fn labs_differ_by_more_than_the_tolerance_of_a_figure() {
 }
 
 #[test]
+fn options_of_imports_are_refused_where_nothing_is_imported() {
+    let place = place();
+    let layouts = ["layout.toml", "faster.toml", "--workload", "job.fio", "--day-first"];
+    check(&place, &layouts, 2, "--day-first is for files of other tools, and no side is one");
+    sim(&place, &["job.fio", "--observe", "a.weirobs"]);
+    let observations = ["a.weirobs", "a.weirobs", "--time-unit", "s"];
+    check(&place, &observations, 2, "--time-unit is for files of other tools");
+}
+
+#[test]
 fn files_of_other_tools_are_imported() {
     let place = Place::new();
     let vmstat = |device: &str, count: u32| {

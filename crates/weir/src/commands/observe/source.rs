@@ -44,9 +44,9 @@ impl Source {
                     path.display()
                 )));
             }
-            if reading.kind.is_some() || reading.every.is_some() || reading.start.is_some() {
+            if let Some(option) = reading.given() {
                 return Err(CliError::Refused(format!(
-                    "{}: it is an observation; --as, --every and --start are for other files",
+                    "{}: it is an observation, and {option} is for files of other tools; leave it out",
                     path.display()
                 )));
             }
