@@ -175,20 +175,30 @@ impl DataDir {
 /// contents is refused.
 pub(crate) fn check_format(path: &Path) -> Result<bool> {
     let file = path.join(FORMAT_FILE);
-    let Some(content) = disk::read_small(&file, 64)? else {
-        let names = disk::names_in(path)?.unwrap_or_default();
-        return match names.into_iter().find(|name| !HARMLESS.contains(&name.as_str())) {
-            Some(found) => Err(StoreError::Foreign { dir: path.to_owned(), found }),
-            None => Ok(false),
-        };
-    };
-    let text = String::from_utf8_lossy(&content);
-    let found = text.trim_end();
-    if found == FORMAT {
-        Ok(true)
-    } else if found.starts_with(FORMAT_FAMILY) {
-        Err(StoreError::Version { path: file, found: found.to_owned(), known: &[FORMAT] })
-    } else {
-        Err(StoreError::Foreign { dir: path.to_owned(), found: FORMAT_FILE.to_owned() })
+    let content = disk::read_small(&file, 64)?;
+    let text = content.as_deref().map(String::from_utf8_lossy);
+    let found = text.as_deref().map(str::trim_end);
+    match found {
+        Some(FORMAT) => Ok(true),
+        Some(found) if found.starts_with(FORMAT_FAMILY) => {
+            Err(StoreError::Version { path: file, found: found.to_owned(), known: &[FORMAT] })
+        }
+        // Only a data directory has both.
+        found if path.join(VOLUMES).is_dir() && path.join(lock::FILE).is_file() => {
+            let what = match found {
+                Some(found) => format!("is damaged: it reads {found:?} instead of {FORMAT:?}"),
+                None => format!("is missing; it holds the line {FORMAT:?}"),
+            };
+            let hint = "write that line into it if this release wrote the folder";
+            Err(StoreError::Damaged { what: format!("{} {what}", file.display()), hint })
+        }
+        Some(_) => Err(StoreError::Foreign { dir: path.to_owned(), found: FORMAT_FILE.to_owned() }),
+        None => {
+            let names = disk::names_in(path)?.unwrap_or_default();
+            match names.into_iter().find(|name| !HARMLESS.contains(&name.as_str())) {
+                Some(found) => Err(StoreError::Foreign { dir: path.to_owned(), found }),
+                None => Ok(false),
+            }
+        }
     }
 }

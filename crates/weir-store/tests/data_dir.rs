@@ -93,6 +93,28 @@ fn another_version_is_refused() {
 }
 
 #[test]
+fn a_damaged_or_missing_format_is_told_apart_from_a_folder_of_something_else() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(DataDir::open(dir.path(), "").unwrap());
+    let refused = |message: &str| {
+        check(
+            dir.path(),
+            &DataDir::open(dir.path(), "").unwrap_err(),
+            ErrorKind::Damaged,
+            message,
+            "write that line into it if this release wrote the folder",
+        );
+    };
+    let format = dir.path().join("format");
+    fs::write(&format, "weXr data 1\n").unwrap();
+    refused("DIR/format is damaged: it reads \"weXr data 1\" instead of \"weir data 1\"");
+    fs::remove_file(&format).unwrap();
+    refused("DIR/format is missing; it holds the line \"weir data 1\"");
+    fs::write(&format, "weir data 1\n").unwrap();
+    drop(DataDir::open(dir.path(), "").unwrap());
+}
+
+#[test]
 fn a_folder_of_something_else_is_refused_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();
     fs::write(dir.path().join("thesis.txt"), "").unwrap();
