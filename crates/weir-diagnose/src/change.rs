@@ -2,6 +2,7 @@
 
 use crate::system::CacheMode;
 use toml::{Table, Value};
+use weir_units::{Bytes, BytesPerSec};
 
 /// A change of a layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,6 +57,8 @@ pub enum Change {
         columns: u32,
         /// The tier of each, if it is another one.
         tier: Option<String>,
+        /// The size of each in bytes, if it is another one and no tier's.
+        size: Option<u64>,
         /// The stripe unit, in bytes.
         unit: u64,
     },
@@ -126,24 +129,25 @@ impl Change {
     pub fn words(&self) -> String {
         match self {
             Self::Size { name, bytes } => {
-                format!("{name} at {}", weir_units::Bytes::new(*bytes))
+                format!("{name} at {}", Bytes::new(*bytes))
             }
             Self::Tier { name, tier } => format!("{name} as {tier}"),
             Self::Cache { name, mode } => format!("{name} with host cache {mode}"),
             Self::HostSize { size, .. } => format!("machine {size}"),
             Self::Storage { bytes, .. } => {
-                format!("{} of instance storage", weir_units::Bytes::new(*bytes))
+                format!("{} of instance storage", Bytes::new(*bytes))
             }
             Self::Columns { name, columns } => format!("{name} with {columns} columns"),
-            Self::Stripe { name, columns, tier, .. } => {
+            Self::Stripe { name, columns, tier, size, .. } => {
                 let tier = tier.as_ref().map(|tier| format!(" {tier}")).unwrap_or_default();
-                format!("{name} as a stripe of {columns}{tier} disks")
+                let size = size.map(|own| format!(" of {}", Bytes::new(own))).unwrap_or_default();
+                format!("{name} as a stripe of {columns}{tier} disks{size}")
             }
             Self::Unit { name, bytes } => {
-                format!("{name} with a stripe unit of {}", weir_units::Bytes::new(*bytes))
+                format!("{name} with a stripe unit of {}", Bytes::new(*bytes))
             }
             Self::Bought { name, iops, throughput } => {
-                let throughput = throughput.and_then(weir_units::BytesPerSec::new);
+                let throughput = throughput.and_then(BytesPerSec::new);
                 let throughput = throughput.map_or_else(String::new, |own| format!(" and {own}"));
                 format!("{name} with {iops} IOPS{throughput} bought")
             }
@@ -165,7 +169,7 @@ impl Change {
     fn apply_to(&self, layout: &mut Table) -> Option<()> {
         match self {
             Self::Size { name, bytes } => {
-                let size = Value::String(format!("{bytes} B"));
+                let size = bytes_value(*bytes);
                 let own = match named(layout, "file", name) {
                     Some(file) => file,
                     None => {
@@ -195,8 +199,7 @@ impl Change {
                 Some(())
             }
             Self::Storage { host, bytes } => {
-                let size = Value::String(format!("{bytes} B"));
-                host_table(layout, host)?.insert("storage".to_owned(), size);
+                host_table(layout, host)?.insert("storage".to_owned(), bytes_value(*bytes));
                 Some(())
             }
             Self::Columns { name, columns } => {
@@ -204,20 +207,19 @@ impl Change {
                 volumes.insert("count".to_owned(), Value::Integer(i64::from(*columns)));
                 Some(())
             }
-            Self::Stripe { name, columns, tier, unit } => {
-                to_stripe(layout, name, (*columns, *unit), tier.as_deref())
+            Self::Stripe { name, columns, tier, size, unit } => {
+                to_stripe(layout, name, (*columns, *unit), (tier.as_deref(), *size))
             }
             Self::Unit { name, bytes } => {
-                let unit = Value::String(format!("{bytes} B"));
-                named(layout, "stripe", name)?.insert("unit".to_owned(), unit);
+                named(layout, "stripe", name)?.insert("unit".to_owned(), bytes_value(*bytes));
                 Some(())
             }
             Self::Bought { name, iops, throughput } => {
                 let own = disks(layout, name)?;
                 own.insert("iops".to_owned(), Value::Integer(i64::try_from(*iops).ok()?));
                 if let Some(throughput) = throughput {
-                    let throughput = Value::String(format!("{throughput} B/s"));
-                    own.insert("throughput".to_owned(), throughput);
+                    let throughput = BytesPerSec::new(*throughput)?.to_string();
+                    own.insert("throughput".to_owned(), Value::String(throughput));
                 }
                 Some(())
             }
@@ -240,12 +242,17 @@ impl Change {
     }
 }
 
-/// Turns a volume into a stripe of that many columns and that unit.
+/// Returns a size as layouts have it.
+fn bytes_value(bytes: u64) -> Value {
+    Value::String(Bytes::new(bytes).exact().to_string())
+}
+
+/// Turns a volume into a stripe of that many columns and that unit, each of a tier or a size.
 fn to_stripe(
     layout: &mut Table,
     name: &str,
     (columns, unit): (u32, u64),
-    tier: Option<&str>,
+    (tier, size): (Option<&str>, Option<u64>),
 ) -> Option<()> {
     let volumes = layout.get_mut("volume")?.as_array_mut()?;
     let is_it = |own: &Value| own.get("name").and_then(Value::as_str) == Some(name);
@@ -259,12 +266,15 @@ fn to_stripe(
     if let Some(host) = each.remove("host") {
         stripe.insert("host".to_owned(), host);
     }
-    stripe.insert("unit".to_owned(), Value::String(format!("{unit} B")));
+    stripe.insert("unit".to_owned(), bytes_value(unit));
     each.remove("lun");
     each.insert("count".to_owned(), Value::Integer(i64::from(columns)));
     if let Some(tier) = tier {
         each.remove("size");
         each.insert("tier".to_owned(), Value::String(tier.to_owned()));
+    }
+    if let Some(size) = size {
+        each.insert("size".to_owned(), bytes_value(size));
     }
     stripe.insert("volumes".to_owned(), Value::Table(each));
     let stripes = layout.entry("stripe").or_insert_with(|| Value::Array(Vec::new()));
@@ -337,13 +347,14 @@ mod tests {
         assert_eq!(cached.hosts[0].volumes.len(), 5);
         let unit = after(&Change::Unit { name: name(), bytes: 256 << 10 });
         let pool = unit.hosts[0].exports.iter().find(|export| export.name == "pool");
-        assert_eq!(pool.and_then(|pool| pool.unit), Some(weir_units::Bytes::kib(256)));
+        assert_eq!(pool.and_then(|pool| pool.unit), Some(Bytes::kib(256)));
         let moved = Change::Move { file: "missing".to_owned(), on: name() };
         assert_eq!(moved.apply(LAYOUT), None);
         let stripe = Change::Stripe {
             name: "log".to_owned(),
             columns: 3,
             tier: Some("P10".to_owned()),
+            size: None,
             unit: 64 << 10,
         };
         let striped = after(&stripe);

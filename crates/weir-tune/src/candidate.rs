@@ -302,8 +302,8 @@ fn columns(export: &Export) -> Vec<Change> {
     more.map(|columns| Change::Columns { name: export.name.clone(), columns }).collect()
 }
 
-/// Returns the stripes that a volume of a machine can become: of its own tier, and of lower tiers
-/// that hold the data together.
+/// Returns the stripes that a volume of a machine can become: of its own tier and size, and of lower tiers or smaller
+/// disks that hold the data together.
 fn stripes(host: &Host, export: &Export, edition: &Edition) -> Vec<Change> {
     let (None, [id]) = (export.unit, export.volumes.as_slice()) else { return Vec::new() };
     let Some(volume) = host.volumes.get(id.0) else { return Vec::new() };
@@ -313,18 +313,26 @@ fn stripes(host: &Host, export: &Export, edition: &Edition) -> Vec<Change> {
     }
     let family = volume.family.as_deref().unwrap_or_default();
     let tiers = edition.tier_set(family).map(|set| set.tiers.as_slice()).unwrap_or_default();
-    let mut kinds: Vec<(Option<String>, u64)> = vec![(None, volume.spec.size.get())];
-    if volume.tier.is_some() {
-        let smaller = tiers.iter().filter(|tier| tier.holds < volume.spec.size);
-        kinds.extend(smaller.map(|tier| (Some(tier.name.clone()), tier.holds.get())));
-    }
+    let size = volume.spec.size.get();
     let mut changes = Vec::new();
-    for (tier, size) in kinds {
-        for columns in STRIPES {
-            if u64::from(columns).saturating_mul(size) >= volume.spec.size.get() {
-                let (name, tier) = (export.name.clone(), tier.clone());
-                changes.push(Change::Stripe { name, columns, tier, unit: UNIT });
+    let mut stripe = |columns, tier, size| {
+        let name = export.name.clone();
+        changes.push(Change::Stripe { name, columns, tier, size, unit: UNIT });
+    };
+    for columns in STRIPES {
+        stripe(columns, None, None);
+        if let Ok(bought) = edition.provisioned(family) {
+            // The smallest disks that hold the data together.
+            let step = bought.size_step.unwrap_or(Bytes::gib(1)).get().max(1);
+            let each = size.div_ceil(u64::from(columns)).next_multiple_of(step);
+            let each = each.max(bought.min_size.get());
+            if each < size {
+                stripe(columns, None, Some(each));
             }
+        }
+        let smaller = tiers.iter().filter(|tier| volume.tier.is_some() && tier.holds < volume.spec.size);
+        for tier in smaller.filter(|tier| u64::from(columns).saturating_mul(tier.holds.get()) >= size) {
+            stripe(columns, Some(tier.name.clone()), None);
         }
     }
     changes

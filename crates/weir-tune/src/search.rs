@@ -142,6 +142,21 @@ fn is_alone(place: Place, measured: &Measured) -> bool {
     })
 }
 
+/// Returns the change that has the effect of two, one after the other, if there is one: a new stripe is built once.
+fn fused(first: &Change, then: &Change) -> Option<Change> {
+    if subjects(first) != subjects(then) {
+        return None;
+    }
+    let mut one = first.clone();
+    match (&mut one, then) {
+        (Change::Stripe { unit, .. }, Change::Unit { bytes, .. }) => *unit = *bytes,
+        (Change::Stripe { columns, .. }, Change::Columns { columns: more, .. }) => *columns = *more,
+        _ if std::mem::discriminant(first) == std::mem::discriminant(then) => one = then.clone(),
+        _ => return None,
+    }
+    Some(one)
+}
+
 /// A search in progress.
 pub(crate) struct Search<'a> {
     bench: &'a Bench<'a>,
@@ -337,24 +352,22 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns changes with one more, which leads to the layout in `text`. One of the same kind and
-    /// subject replaces an earlier one if the layout is the same then.
+    /// Returns changes with one more, which leads to the layout in `text`. If one change does what an earlier one and
+    /// `more` do, it takes their place, as long as the layout is the same then.
     fn with(&self, changes: &[Change], more: Change, text: &str) -> Vec<Change> {
-        let is_alike = |own: &Change| {
-            std::mem::discriminant(own) == std::mem::discriminant(&more)
-                && subjects(own) == subjects(&more)
-        };
         let apply = |text: String, change: &Change| {
             let text = change.apply(&text)?;
             Layout::parse("layout.toml", &text, self.bench.catalog).ok().map(|_| text)
         };
-        if let Some(earlier) = changes.iter().position(is_alike) {
+        let mut earlier = changes.iter().enumerate();
+        let one = earlier.find_map(|(at, own)| Some((at, fused(own, &more)?)));
+        if let Some((at, one)) = one {
             // The changes between them may need the earlier one, or one like it.
             let mut early = changes.to_vec();
-            early[earlier] = more.clone();
+            early[at] = one.clone();
             let mut late = changes.to_vec();
-            late.remove(earlier);
-            late.push(more.clone());
+            late.remove(at);
+            late.push(one);
             let reaches = |all: &Vec<Change>| {
                 all.iter().try_fold(self.start.clone(), apply).as_deref() == Some(text)
             };
@@ -399,5 +412,27 @@ impl<'a> Search<'a> {
             self.queue.push(Reverse((rank, self.nodes.len())));
             self.nodes.push(Some(Node { changes, text, layout, price }));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_stripe_is_built_once() {
+        let name = || "data".to_owned();
+        let stripe = |columns, unit| {
+            let tier = Some("P10".to_owned());
+            Change::Stripe { name: name(), columns, tier, size: None, unit }
+        };
+        let unit = Change::Unit { name: name(), bytes: 4 };
+        let columns = Change::Columns { name: name(), columns: 5 };
+        assert_eq!(fused(&stripe(2, 1), &unit), Some(stripe(2, 4)));
+        assert_eq!(fused(&stripe(2, 1), &columns), Some(stripe(5, 1)));
+        assert_eq!(fused(&stripe(2, 1), &stripe(3, 3)), Some(stripe(3, 3)));
+        assert_eq!(fused(&unit, &columns), None);
+        let other = Change::Unit { name: "log".to_owned(), bytes: 4 };
+        assert_eq!(fused(&stripe(2, 1), &other), None);
     }
 }

@@ -59,6 +59,28 @@ fn two_limits_are_raised_step_by_step() {
     assert_eq!(report["layout"], layout.as_str());
 }
 
+/// Premium SSD v2 includes 3,000 IOPS for each disk, so smaller disks have more for the same price.
+#[test]
+fn a_provisioned_disk_becomes_a_stripe_of_smaller_ones_in_one_step() {
+    let place = place();
+    place.file(
+        "bought.toml",
+        "edition = \"azure-now\"\nhost = { size = \"D8s_v5\" }\n[[volume]]\nname = \"data\"\nfamily = \"premium-ssd-v2\"\n\
+         size = \"100 GiB\"\niops = 3000\nthroughput = \"125 MB/s\"\n[[file]]\nname = \"f\"\nrole = \"data\"\n\
+         size = \"90 GiB\"\non = \"data\"\n",
+    );
+    place.file("need.toml", "[data]\nsize = \"90 GiB\"\niops = 5000\nrequest = \"40 KiB\"\n");
+    let report = json(&place, &["bought.toml", "--need", "need.toml", "--out", "tuned.toml"], 0);
+    let steps = report["steps"].as_array().expect("steps");
+    assert_eq!(steps.len(), 1, "{report:#}");
+    let change = steps[0]["change"].as_str().expect("words");
+    assert!(change.contains("as a stripe of ") && change.contains(" disks of "), "{change}");
+    let price = &report["price"];
+    assert_eq!(price["after"], price["before"], "{report:#}");
+    let layout = fs::read_to_string(place.path("tuned.toml")).expect("the layout");
+    assert!(layout.contains("unit = \"64 KiB\"") && layout.contains("GiB\""), "{layout}");
+}
+
 /// The sum of the steps is the difference of the bills.
 #[test]
 fn money_adds_up() {
