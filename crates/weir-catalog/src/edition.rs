@@ -1,5 +1,6 @@
 //! Editions: dated sets of facts.
 
+use crate::architecture::{Architecture, features};
 use crate::cache::HostCache;
 use crate::error::{self, CatalogError, Kind};
 use crate::host::{HostNames, HostSize, Series};
@@ -269,6 +270,26 @@ impl Edition {
     #[must_use]
     pub fn provisioned_families(&self) -> &[Provisioned] {
         &self.provisioned
+    }
+
+    /// Returns the instruction set of a machine's processors.
+    #[must_use]
+    pub fn architecture(&self, host: &HostSize) -> Architecture {
+        Architecture::of_machine(self.provider(), &host.name)
+    }
+
+    /// Returns whether a machine is a Mac, on which databases of servers do not run.
+    #[must_use]
+    pub fn runs_only_macos(&self, host: &HostSize) -> bool {
+        self.provider() == Some("aws") && host.name.starts_with("mac")
+    }
+
+    /// Returns whether a machine is known to have a local temporary disk: its figures say so, or its name does
+    /// (Azure's `d`).
+    #[must_use]
+    pub fn has_temporary_disk(&self, host: &HostSize) -> bool {
+        let is_named = || self.provider() == Some("azure") && features(&host.name).contains('d');
+        host.temp.is_some() || is_named()
     }
 
     /// Returns a family with provisioned limits.

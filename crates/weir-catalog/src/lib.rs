@@ -28,6 +28,7 @@
 //! | [`tier`], [`provisioned`] | limits of disks, by size step or as provisioned |
 //! | [`sized`] | limits of disks that follow from the size, with credits |
 //! | [`store`] | [`Store`], [`Pooled`]: storage of managed services, disks that share limits |
+//! | [`architecture`] | [`Architecture`]: the instruction set of a machine, by its name |
 //! | [`host`] | [`HostSize`]: machines and their limits |
 //! | [`cache`] | [`HostCache`]: which limits an I/O counts against |
 //! | [`latency`] | [`Latency`]: models of media, not published facts |
@@ -85,6 +86,7 @@
 #![forbid(unsafe_code)]
 
 mod age;
+pub mod architecture;
 pub mod cache;
 pub mod catalog;
 mod document;
@@ -116,6 +118,7 @@ mod update;
 mod tests;
 
 pub use age::date_of;
+pub use architecture::Architecture;
 pub use cache::{CacheMode, CacheOp, Counts, HostCache};
 pub use catalog::{Catalog, Found};
 pub use edition::Edition;

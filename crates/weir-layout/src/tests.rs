@@ -148,7 +148,10 @@ fn a_disk_without_a_tier_gets_none() {
     let edition = catalog.edition("aws").ok();
     for (volume, words) in [
         (0, "volume \"bought\": it has no tier that could become P30: change its rates"),
-        (1, "volume \"sized\": it has no tier that could become P30: its limits follow from its size; resize it"),
+        (
+            1,
+            "volume \"sized\": it has no tier that could become P30: its limits follow from its size; resize it",
+        ),
         (2, "volume \"own\": it has no tier that could become P30: change its rates"),
     ] {
         let error = layout.hosts[0].retiered(VolumeId(volume), "P30", edition).unwrap_err();

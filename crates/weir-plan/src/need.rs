@@ -11,6 +11,7 @@ use crate::keep::Kept;
 use crate::share::{WHOLE, in_percent};
 use serde::Deserialize;
 use std::path::PathBuf;
+use weir_catalog::Architecture;
 use weir_layout::Role;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
@@ -141,6 +142,8 @@ pub struct Wishes {
     pub disks: Vec<String>,
     /// The only machine or instance size to use.
     pub host: Option<String>,
+    /// The instruction set of machines; any if `None`.
+    pub architecture: Option<Architecture>,
     /// Maximum number of disks.
     pub max_disks: Option<u64>,
     /// Maximum number of data files of an instance; [`MOST_FILES`] by default.
@@ -270,6 +273,9 @@ pub struct NeedFile {
     pub disks: Vec<String>,
     /// As [`Wishes::host`].
     pub host: Option<String>,
+    /// As [`Wishes::architecture`].
+    #[serde(default, deserialize_with = "architecture")]
+    pub architecture: Option<Architecture>,
     /// As [`Wishes::max_disks`].
     pub max_disks: Option<u64>,
     /// As [`Wishes::max_files`].
@@ -313,6 +319,14 @@ fn not_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<St
         true => Err(serde::de::Error::custom("the list is empty; name some, or leave it out")),
         false => Ok(all),
     }
+}
+
+/// Deserializes an architecture from its name.
+fn architecture<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Architecture>, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map(Some).map_err(serde::de::Error::custom)
 }
 
 /// Keys of a role in a need file.
@@ -427,6 +441,7 @@ impl NeedFile {
             ("families", !self.families.is_empty()),
             ("disks", !self.disks.is_empty()),
             ("host", self.host.is_some()),
+            ("architecture", self.architecture.is_some()),
             ("max_disks", self.max_disks.is_some()),
             ("max_files", self.max_files.is_some()),
             ("apart", self.apart.is_some()),
@@ -481,6 +496,7 @@ impl NeedFile {
             families: self.families.clone(),
             disks: self.disks.clone(),
             host: self.host.clone(),
+            architecture: self.architecture,
             max_disks: self.max_disks,
             max_files: self.max_files,
             is_apart: self.apart == Some(true),

@@ -330,8 +330,11 @@ fn stripes(host: &Host, export: &Export, edition: &Edition) -> Vec<Change> {
                 stripe(columns, None, Some(each));
             }
         }
-        let smaller = tiers.iter().filter(|tier| volume.tier.is_some() && tier.holds < volume.spec.size);
-        for tier in smaller.filter(|tier| u64::from(columns).saturating_mul(tier.holds.get()) >= size) {
+        let smaller =
+            tiers.iter().filter(|tier| volume.tier.is_some() && tier.holds < volume.spec.size);
+        for tier in
+            smaller.filter(|tier| u64::from(columns).saturating_mul(tier.holds.get()) >= size)
+        {
             stripe(columns, Some(tier.name.clone()), None);
         }
     }
@@ -539,6 +542,7 @@ fn machines(
         size.vcpus >= now.vcpus
             && size.memory.unwrap_or(Bytes::ZERO) >= now.memory.unwrap_or(Bytes::ZERO)
             && limits(size)[bound] > present
+            && edition.architecture(size) == edition.architecture(now)
             && !size.stands_for_others
             && edition.series_of(size).is_none_or(|series| series.service.is_none())
             && (!has_price || price(size).is_some())

@@ -1,19 +1,24 @@
 //! The downtime of a change, by provider.
 
+use weir_catalog::Catalog;
 use weir_diagnose::Change;
-use weir_layout::{Layout, Role, Volume};
+use weir_layout::{Host, Layout, Role, Volume};
 use weir_units::Bytes;
 
 /// Azure detaches a disk that grows past this size.
 const AZURE_ONLINE: Bytes = Bytes::gib(4 << 10);
 
 /// Returns what a change of `before` to `after` interrupts.
-pub(crate) fn downtime(change: &Change, before: &Layout, after: &Layout) -> String {
+pub(crate) fn downtime(
+    change: &Change,
+    (before, after): (&Layout, &Layout),
+    catalog: &Catalog,
+) -> String {
     let provider = before.provider.as_deref().unwrap_or_default();
     match change {
         Change::All(all) => {
             let mut words: Vec<String> = Vec::new();
-            for own in all.iter().map(|own| downtime(own, before, after)) {
+            for own in all.iter().map(|own| downtime(own, (before, after), catalog)) {
                 if !words.contains(&own) {
                     words.push(own);
                 }
@@ -24,7 +29,15 @@ pub(crate) fn downtime(change: &Change, before: &Layout, after: &Layout) -> Stri
             }
             words.join("; ")
         }
-        Change::HostSize { .. } => "the machine restarts".to_owned(),
+        Change::HostSize { .. } => {
+            let has = |layout: &Layout| has_temporary_disk(layout, catalog);
+            match provider == "azure" && has(before) != has(after) {
+                true => "the machine restarts; Azure refuses if only one of the sizes has a local \
+                         temporary disk, and then a new machine takes over the disks"
+                    .to_owned(),
+                false => "the machine restarts".to_owned(),
+            }
+        }
         Change::Columns { .. } | Change::Unit { .. } | Change::Stripe { .. } => {
             "a new stripe is built: copy the data to it, then switch over".to_owned()
         }
@@ -61,6 +74,17 @@ pub(crate) fn downtime(change: &Change, before: &Layout, after: &Layout) -> Stri
             }
         }
     }
+}
+
+/// Returns for each machine of a layout whether it is known to have a local temporary disk.
+fn has_temporary_disk(layout: &Layout, catalog: &Catalog) -> Vec<bool> {
+    let edition = layout.edition.as_deref().and_then(|name| catalog.edition(name).ok());
+    let has = |host: &Host| {
+        let edition = edition?;
+        let size = edition.host(&host.qualified_size()?).ok()?;
+        Some(edition.has_temporary_disk(size))
+    };
+    layout.hosts.iter().map(|host| has(host).unwrap_or(false)).collect()
 }
 
 fn is_tempdb(layout: &Layout, name: &str) -> bool {

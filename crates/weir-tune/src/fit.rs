@@ -284,7 +284,7 @@ impl Question<'_> {
                 return Ok(Some(FitChange {
                     what: change.words(),
                     then,
-                    downtime: downtime(&change, self.layout, &after),
+                    downtime: downtime(&change, (self.layout, &after), self.catalog),
                     cost: is_known.then(|| Delta::between(before.month(), found.price.month())),
                     unknown: unknown.collect(),
                 }));

@@ -423,7 +423,7 @@ impl Walk<'_> {
             return failed(self, error);
         }
         // From here on the system has the change, whatever happens.
-        let downtime = downtime(change, &self.present.layout, &layout);
+        let downtime = downtime(change, (&self.present.layout, &layout), self.bench.catalog);
         let is_known = self.present.price.bill.is_comparable(&price.bill);
         let cost = (is_known && price.currency.is_some())
             .then(|| Delta::between(self.present.price.month(), price.month()));

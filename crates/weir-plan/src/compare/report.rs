@@ -198,6 +198,8 @@ fn row(cloud: &Cloud<'_>, own: &Contender, cheapest: Option<&Offer<'_>>) -> Comp
     let mut notes: Vec<String> =
         cloud.note.iter().map(|note| format!("{} {note}", cloud.edition.name())).collect();
     notes.extend(answer.iter().filter_map(|own| own.unranked.clone()));
+    let reasons = answer.iter().flat_map(|own| &own.plan.reasons);
+    notes.extend(reasons.filter(|own| own.is_key).map(|own| own.text.clone()));
     notes.extend(own.notes.iter().cloned());
     CompareCloud {
         cloud: cloud.name.clone(),

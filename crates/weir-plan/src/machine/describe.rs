@@ -11,7 +11,7 @@ use crate::keep::{Kept, KeptPool};
 use crate::need::{Need, RoleNeed, rate_words};
 use crate::share::{WHOLE, in_percent};
 use std::collections::BTreeSet;
-use weir_catalog::CacheMode;
+use weir_catalog::{Architecture, CacheMode};
 use weir_layout::file::{AlikeKeys, Columns, FileKeys, HostKeys, PlaceKey, StripeKeys, VolumeKeys};
 use weir_layout::{LayoutText, Role, luns};
 use weir_units::Bytes;
@@ -131,6 +131,13 @@ impl<'a> Machines<'a> {
             )));
         }
         let name = &candidate.host.name;
+        let is_arm = self.edition.architecture(candidate.host) == Architecture::Arm64;
+        if is_arm && self.wishes.architecture.is_none() {
+            all.push(Reason::key(format!(
+                "{name} has Arm processors, and software for x64 such as SQL Server does not run \
+                 there: --architecture x64 leaves such machines out"
+            )));
+        }
         if published(candidate.host, &candidate.choice).uncached.is_none() {
             all.push(Reason::key(format!(
                 "no limits of {name} itself are published, so only those of its disks count"

@@ -1,9 +1,10 @@
 //! The machines to consider: those that may be used and are large enough, with their prices.
 
 use crate::cost::{Cost, Prices, gib};
+use crate::filesystem::FileSystem;
 use crate::keep::{Kept, KeptPool};
 use crate::need::{Need, Wishes};
-use weir_catalog::{Edition, HostSize, Price};
+use weir_catalog::{Architecture, Edition, HostSize, Price};
 use weir_units::Bytes;
 
 /// Maximum number of disks, if nothing else limits it.
@@ -61,6 +62,14 @@ pub(crate) fn licence_of_machine(edition: &Edition, wishes: &Wishes) -> Result<b
             edition.name()
         )),
     }
+}
+
+/// Returns whether the need states that machines run Windows Server.
+pub(crate) fn runs_windows(edition: &Edition, wishes: &Wishes) -> bool {
+    let is_named = wishes.os.as_ref().is_some_and(|os| os.eq_ignore_ascii_case("windows"));
+    is_named
+        || wishes.file_system() == FileSystem::Ntfs
+        || licence_of_machine(edition, wishes) == Ok(true)
 }
 
 /// Returns whether a machine is a certain one of the edition.
@@ -131,7 +140,28 @@ impl<'a> Machines<'a> {
         let vcpus = need.vcpus == 0 || host.vcpus.is_some_and(|vcpus| vcpus >= need.vcpus);
         let memory =
             need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory);
-        is_wished && self.stays(host) && self.is_own(host) && self.has_kept(host) && vcpus && memory
+        is_wished
+            && self.has_architecture(host)
+            && self.stays(host)
+            && self.is_own(host)
+            && self.has_kept(host)
+            && vcpus
+            && memory
+    }
+
+    /// Returns whether the machine has the instruction set of the need, of the machine in use or of Windows Server.
+    fn has_architecture(&self, host: &HostSize) -> bool {
+        let in_use = || self.in_use.map(|own| self.edition.architecture(own));
+        let windows = || runs_windows(self.edition, self.wishes).then_some(Architecture::X64);
+        if self.wishes.host.is_none() && self.edition.runs_only_macos(host) {
+            return false;
+        }
+        let wanted = match self.wishes.host {
+            // A machine that is named is meant.
+            Some(_) => self.wishes.architecture,
+            None => self.wishes.architecture.or_else(in_use).or_else(windows),
+        };
+        wanted.is_none_or(|wanted| self.edition.architecture(host) == wanted)
     }
 
     /// Returns whether the machine takes the disks in use.

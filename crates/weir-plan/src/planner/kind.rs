@@ -79,8 +79,9 @@ pub(super) fn stated_constraints(wishes: &Wishes) -> impl Iterator<Item = (&'sta
     let licence: IsUsed = |question, family| {
         family != Kind::Machine || licence_of_machine(question.edition, question.wishes).is_ok()
     };
-    let all: [(_, _, IsUsed); 11] = [
+    let all: [(_, _, IsUsed); 12] = [
         ("os", wishes.os.is_some(), machine),
+        ("architecture", wishes.architecture.is_some(), machine),
         ("disks", !wishes.disks.is_empty(), |_, own| !matches!(own, Kind::Instance(_))),
         ("max_disks", wishes.max_disks.is_some(), machine),
         ("apart", wishes.is_apart || wishes.shares_backup, machine),

@@ -15,6 +15,7 @@ use weir_units::Bytes;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Give {
     Host,
+    Architecture,
     Downtime,
     Keep,
     MaxDisks,
@@ -39,6 +40,7 @@ impl Give {
         let has_files = families.contains(&GP);
         let said = [
             (Self::Host, wishes.host.is_some()),
+            (Self::Architecture, wishes.architecture.is_some()),
             (Self::Downtime, is_up),
             (Self::Keep, wishes.keep.is_some()),
             (Self::MaxDisks, wishes.max_disks.is_some()),
@@ -61,6 +63,7 @@ impl Give {
     fn up(self, need: &mut Need, wishes: &mut Wishes) {
         match self {
             Self::Host => wishes.host = None,
+            Self::Architecture => wishes.architecture = None,
             Self::Downtime => wishes.keep.iter_mut().for_each(|kept| kept.is_up = false),
             Self::Keep => wishes.keep = None,
             Self::MaxDisks => wishes.max_disks = None,
@@ -79,6 +82,7 @@ impl Give {
     fn words(self, need: &Need) -> String {
         match self {
             Self::Host => "another machine".to_owned(),
+            Self::Architecture => "machines with other processors".to_owned(),
             Self::Downtime => "a restart".to_owned(),
             Self::Keep => "a new layout, to which all data is copied".to_owned(),
             Self::MaxDisks => "more disks".to_owned(),

@@ -4,6 +4,7 @@ use super::number::positive;
 use super::{OutputArgs, some_time};
 use clap::Args;
 use std::path::PathBuf;
+use weir_catalog::Architecture;
 use weir_plan::filesystem::FileSystem;
 use weir_plan::measure::{percentile, role};
 use weir_units::{Bytes, BytesPerSec, Iops, Money, Span, percent};
@@ -38,7 +39,7 @@ pub(crate) struct PlanArgs {
     /// proven lower bound.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["need", "from", "size", "iops", "throughput",
         "request", "reads", "latency", "working_set", "headroom", "disks", "vcpus", "memory",
-        "max_disks", "apart", "filesystem", "os", "engine", "budget", "fastest", "present"])]
+        "max_disks", "apart", "architecture", "filesystem", "os", "engine", "budget", "fastest", "present"])]
     pub(crate) fleet: Option<PathBuf>,
     /// Pack a fleet onto the fewest instances, regardless of price.
     #[arg(long, requires = "fleet")]
@@ -90,6 +91,9 @@ pub(crate) struct PlanArgs {
     /// Use this machine or instance size only.
     #[arg(long, value_name = "SIZE")]
     pub(crate) host: Option<String>,
+    /// Processors of machines: x64 or arm64 [default: those of --keep, x64 for Windows, else both].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) architecture: Option<Architecture>,
     /// Minimum number of vCPUs.
     #[arg(long, value_name = "N", value_parser = positive::<u32>)]
     pub(crate) vcpus: Option<u32>,

@@ -321,6 +321,7 @@ fn hosts(edition: &Edition) -> Table {
     let heads = [
         "machine",
         "series",
+        "|architecture",
         ">vCPUs|vcpus",
         "|memory_bytes",
         storage,
@@ -349,7 +350,9 @@ fn hosts(edition: &Edition) -> Table {
     let base = |limits: Option<HostLimits>| pair(limits.map(|l| l.limits()));
     for host in edition.hosts() {
         let HostSize { uncached, cached, v2, .. } = *host;
-        let mut row = cells![host.name.as_str(), host.series.as_str(), count(host.vcpus)];
+        let architecture = edition.architecture(host).name();
+        let mut row =
+            cells![host.name.as_str(), host.series.as_str(), architecture, count(host.vcpus)];
         row.extend([size(host.memory), size(host.storage), count(host.max_data_disks)]);
         row.push(size(host.cache));
         row.extend([uncached, cached, v2].into_iter().flat_map(base));

@@ -29,7 +29,8 @@ pub(crate) fn run(args: &CompareArgs, catalog: &Catalog) -> Result<u8, CliError>
         sides.push(reading.side(path, layout)?);
     }
     if let (Some(option), false) = (args.import.given(), reading.has_imported) {
-        let words = format!("{option} is for files of other tools, and no side is one; leave it out");
+        let words =
+            format!("{option} is for files of other tools, and no side is one; leave it out");
         return Err(CliError::Refused(words));
     }
     let request = Request { catalog, workload: workload.as_ref(), options: &options };

@@ -98,6 +98,7 @@ fn for_plans(file: &NeedFile) -> Vec<&'static str> {
         ("families", !file.families.is_empty()),
         ("disks", !file.disks.is_empty()),
         ("host", file.host.is_some()),
+        ("architecture", file.architecture.is_some()),
         ("max_disks", file.max_disks.is_some()),
         ("max_files", file.max_files.is_some()),
         ("apart", file.apart.is_some()),

@@ -114,6 +114,47 @@ const THERE: &str = "edition = \"azure-now\"\nhost = { size = \"Standard_D8s_v3\
                      name = \"d\"\ntier = \"P30\"\n[[file]]\nname = \"f\"\nrole = \"data\"\n\
                      size = \"400 GiB\"\non = \"d\"\n";
 
+/// The cheapest machine for this need has Arm processors.
+#[test]
+fn a_plan_on_arm_says_so_and_the_architecture_can_be_chosen() {
+    let place = Place::new();
+    let need =
+        ["--edition", "azure-now", "--size", "1TiB", "--iops", "5000", "--request", "300KiB"];
+    let plan = |more: &[&str]| met(&place, &[&need[..], more].concat());
+    let words = "Standard_D32pls_v6 has Arm processors, and software for x64 such as SQL Server";
+    let any = plan(&[]);
+    assert!(any.starts_with("plan: Standard_D32pls_v6: ") && any.contains(words), "{any}");
+    let arm = plan(&["--architecture", "arm64"]);
+    assert!(arm.starts_with("plan: Standard_D32pls_v6: ") && !arm.contains(words), "{arm}");
+    for more in [&["--architecture", "x64"][..], &["--filesystem", "ntfs"]] {
+        let x64 = plan(more);
+        assert!(x64.starts_with("plan: Standard_E16bds_v5: "), "{more:?}: {x64}");
+    }
+    // A machine in use keeps its processors.
+    for (host, is_arm) in [("Standard_D4s_v5", false), ("Standard_D4ps_v5", true)] {
+        place.file("now.toml", &THERE.replace("Standard_D8s_v3", host));
+        let more = ["--size", "400GiB", "--iops", "8000", "--keep", "now.toml"];
+        let keep = met(&place, &more);
+        let name = keep.split_whitespace().nth(1).expect("a machine").trim_end_matches(':');
+        let features = name.trim_start_matches("Standard_").trim_start_matches(char::is_alphabetic);
+        assert_eq!(features.contains('p'), is_arm, "{keep}");
+    }
+    // A machine that is named is meant, and one that contradicts the architecture is no plan.
+    let named = plan(&["--host", "Standard_D32pls_v6", "--filesystem", "ntfs"]);
+    assert!(named.starts_with("plan: Standard_D32pls_v6: "), "{named}");
+    let wrong = [&need[..], &["--host", "Standard_D32pls_v6", "--architecture", "x64"]].concat();
+    let (text, code) = answer(&place, &wrong);
+    assert!(code == Some(1) && text.contains("machines with other processors"), "{text}");
+}
+
+/// It named mac2.metal first of the machines without a price.
+#[test]
+fn macs_are_not_proposed() {
+    let place = Place::new();
+    let text = met(&place, &["--edition", "aws", "--size", "4TiB", "--iops", "16000"]);
+    assert!(text.contains("without a price: ") && !text.contains("mac2"), "{text}");
+}
+
 #[test]
 fn performance_plus_is_proposed_for_new_disks_and_only_for_them() {
     let place = Place::new();

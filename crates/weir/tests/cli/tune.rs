@@ -81,6 +81,31 @@ fn a_provisioned_disk_becomes_a_stripe_of_smaller_ones_in_one_step() {
     assert!(layout.contains("unit = \"64 KiB\"") && layout.contains("GiB\""), "{layout}");
 }
 
+/// The cheapest machine that lifts the limit has Arm processors, on which the system does not run.
+#[test]
+fn a_machine_keeps_its_architecture() {
+    let place = place();
+    place.file(
+        "small.toml",
+        "edition = \"azure-now\"\nhost = { size = \"D8ds_v5\" }\n[[stripe]]\nname = \"data\"\nunit = \"256 KiB\"\n\
+         volumes = { count = 8, family = \"premium-ssd-v2\", size = \"16 GiB\", iops = 3000, throughput = \"125 MB/s\" }\n\
+         [[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"90 GiB\"\non = \"data\"\n",
+    );
+    place.file("need.toml", "[data]\nsize = \"90 GiB\"\niops = 14000\nrequest = \"64 KiB\"\n");
+    let report = json(&place, &["small.toml", "--need", "need.toml"], 0);
+    let steps = report["steps"].as_array().expect("steps");
+    let machine = steps.iter().find_map(|own| own["change"].as_str()?.strip_prefix("machine "));
+    let machine = machine.expect("a machine");
+    let features = machine.trim_start_matches("Standard_").trim_start_matches(char::is_alphabetic);
+    assert!(!features.contains('p'), "{report:#}");
+    // Azure resizes only to sizes that have a temporary disk as well.
+    let step =
+        steps.iter().find(|own| own["change"].as_str().is_some_and(|own| own.contains(machine)));
+    let downtime = step.expect("a step")["downtime"].as_str().expect("text");
+    let is_told = downtime.contains("Azure refuses if only one of the sizes has a local");
+    assert_eq!(is_told, !features.contains('d'), "{report:#}");
+}
+
 /// The sum of the steps is the difference of the bills.
 #[test]
 fn money_adds_up() {

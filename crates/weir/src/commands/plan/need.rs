@@ -98,6 +98,7 @@ fn need_file(args: &PlanArgs) -> Result<NeedFile, CliError> {
     set(&mut file.os, &args.os);
     set(&mut file.headroom, &args.headroom);
     set(&mut file.host, &args.host);
+    file.architecture = args.architecture.or(file.architecture);
     file.vcpus = args.vcpus.map(Vcpus::whole).or(file.vcpus);
     set(&mut file.engine, &args.engine);
     file.memory = args.memory.or(file.memory);

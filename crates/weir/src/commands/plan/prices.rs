@@ -39,7 +39,8 @@ pub(crate) fn book<'a>(
 ) -> Result<(Option<PriceBook<'a>>, Vec<String>), CliError> {
     let (region, currency) = (keys.region.as_deref(), keys.currency.as_deref());
     let book = edition.price_book_with(own, region, currency, keys.os.as_deref());
-    let book = book.map_err(|error| CliError::Refused(format!("{error}; --prices FILE takes others")))?;
+    let book =
+        book.map_err(|error| CliError::Refused(format!("{error}; --prices FILE takes others")))?;
     let (Some(path), Some(book)) = (path, book.as_ref()) else {
         return Ok((book, Vec::new()));
     };
