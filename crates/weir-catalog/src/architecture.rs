@@ -1,4 +1,4 @@
-//! The instruction set of a machine's processors, as the names of sizes state it.
+//! What the name of a machine states about its processors: the instruction set, and whether they are burstable.
 //!
 //! | cloud | rule | source |
 //! |---|---|---|
@@ -72,6 +72,22 @@ pub(crate) fn features(name: &str) -> &str {
     size.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
 }
 
+/// Returns whether the processors of a machine are burstable or shared: Azure's B series, the T families of AWS,
+/// and Google's `f1-micro`, `g1-small` and `e2-micro` to `e2-medium`.
+pub(crate) fn is_burstable(provider: Option<&str>, name: &str) -> bool {
+    let digit_after = |letter: char, name: &str| {
+        name.strip_prefix(letter).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    match provider {
+        Some("azure") => digit_after('B', name.strip_prefix("Standard_").unwrap_or(name)),
+        Some("aws") => digit_after('t', name.strip_prefix("db.").unwrap_or(name)),
+        Some("google") => {
+            ["f1-micro", "g1-small", "e2-micro", "e2-small", "e2-medium"].contains(&name)
+        }
+        _ => false,
+    }
+}
+
 /// Returns whether a type of EC2 or RDS has processors of Arm: `m7gd.large`, `db.r6g.large`, `a1.xlarge`.
 fn is_graviton(name: &str) -> bool {
     let own = name.strip_prefix("db.").unwrap_or(name);
@@ -120,6 +136,17 @@ mod tests {
             Architecture::X64,
         );
         check(None, &["D16pds_v6"], Architecture::X64);
+    }
+
+    #[test]
+    fn names_state_burstable_processors() {
+        let check = |provider, name| is_burstable(Some(provider), name);
+        assert!(check("azure", "Standard_B16ms") && check("azure", "B2pts_v2"));
+        assert!(check("aws", "t3.large") && check("aws", "db.t4g.medium"));
+        assert!(check("google", "e2-medium") && check("google", "f1-micro"));
+        assert!(!check("azure", "Standard_D16s_v5") && !check("azure", "Basic_A1"));
+        assert!(!check("aws", "trn2.3xlarge") && !check("aws", "m6i.large"));
+        assert!(!check("google", "e2-standard-4") && !check("google", "t2a-standard-4"));
     }
 
     #[test]

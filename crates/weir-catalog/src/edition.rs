@@ -1,6 +1,6 @@
 //! Editions: dated sets of facts.
 
-use crate::architecture::{Architecture, features};
+use crate::architecture::{Architecture, features, is_burstable};
 use crate::cache::HostCache;
 use crate::error::{self, CatalogError, Kind};
 use crate::host::{HostNames, HostSize, Series};
@@ -282,6 +282,13 @@ impl Edition {
     #[must_use]
     pub fn runs_only_macos(&self, host: &HostSize) -> bool {
         self.provider() == Some("aws") && host.name.starts_with("mac")
+    }
+
+    /// Returns whether a machine's processors are only at times its own, by its name: Azure's B, AWS's T, Google's `f1`,
+    /// `g1` and small `e2`.
+    #[must_use]
+    pub fn is_burstable(&self, host: &HostSize) -> bool {
+        is_burstable(self.provider(), &host.name)
     }
 
     /// Returns whether a machine is known to have a local temporary disk: its figures say so, or its name does

@@ -138,6 +138,12 @@ impl<'a> Machines<'a> {
                  there: --architecture x64 leaves such machines out"
             )));
         }
+        if self.edition.is_burstable(candidate.host) {
+            all.push(Reason::key(format!(
+                "{name} is burstable: its processors have their full speed only while credits last, \
+                 which is not considered"
+            )));
+        }
         if published(candidate.host, &candidate.choice).uncached.is_none() {
             all.push(Reason::key(format!(
                 "no limits of {name} itself are published, so only those of its disks count"

@@ -141,7 +141,7 @@ impl<'a> Machines<'a> {
         let memory =
             need.memory == Bytes::ZERO || host.memory.is_some_and(|own| own >= need.memory);
         is_wished
-            && self.has_architecture(host)
+            && self.has_processors(host)
             && self.stays(host)
             && self.is_own(host)
             && self.has_kept(host)
@@ -149,19 +149,22 @@ impl<'a> Machines<'a> {
             && memory
     }
 
-    /// Returns whether the machine has the instruction set of the need, of the machine in use or of Windows Server.
-    fn has_architecture(&self, host: &HostSize) -> bool {
-        let in_use = || self.in_use.map(|own| self.edition.architecture(own));
-        let windows = || runs_windows(self.edition, self.wishes).then_some(Architecture::X64);
-        if self.wishes.host.is_none() && self.edition.runs_only_macos(host) {
-            return false;
-        }
-        let wanted = match self.wishes.host {
+    /// Returns whether the machine has the instruction set of the need, of the machine in use or of Windows Server, and
+    /// is burstable only if the machine in use is.
+    fn has_processors(&self, host: &HostSize) -> bool {
+        let edition = self.edition;
+        let is = |wanted: Architecture| edition.architecture(host) == wanted;
+        if self.wishes.host.is_some() {
             // A machine that is named is meant.
-            Some(_) => self.wishes.architecture,
-            None => self.wishes.architecture.or_else(in_use).or_else(windows),
-        };
-        wanted.is_none_or(|wanted| self.edition.architecture(host) == wanted)
+            return self.wishes.architecture.is_none_or(is);
+        }
+        let in_use = || self.in_use.map(|own| edition.architecture(own));
+        let windows = || runs_windows(edition, self.wishes).then_some(Architecture::X64);
+        let wanted = self.wishes.architecture.or_else(in_use).or_else(windows);
+        let may_burst = self.in_use.is_none_or(|own| edition.is_burstable(own));
+        wanted.is_none_or(is)
+            && (may_burst || !edition.is_burstable(host))
+            && !edition.runs_only_macos(host)
     }
 
     /// Returns whether the machine takes the disks in use.

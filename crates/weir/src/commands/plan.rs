@@ -21,7 +21,7 @@ use weir_layout::Layout;
 use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, Wishes};
 use weir_plan::proof::{Present, Proof, prove};
-use weir_plan::{DEFAULT_EDITION, Outcome, Question, left_out, plan, report, within};
+use weir_plan::{DEFAULT_EDITION, Need, Outcome, Question, left_out, plan, report, within};
 use weir_report::number::percent;
 use weir_report::plan::{PlanReport, Unit};
 
@@ -37,12 +37,13 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         return compare::run(args, catalog);
     }
     let (mut file, mut notes) = observed_need(args, catalog)?;
-    let (need, assumed) = file.need()?;
+    let (mut need, assumed) = file.need()?;
     notes.extend(assumed);
     let mut wishes = file.wishes();
     let there = keep(&mut file, &mut wishes, catalog)?;
     notes.extend(wishes.keep.as_ref().and_then(Kept::note));
     let edition = edition(&file, there, catalog)?;
+    notes.extend(wishes.keep.as_ref().and_then(|kept| no_smaller(kept, &file, &mut need, edition)));
     let own = prices::own(args.prices.as_deref())?;
     let (book, of_prices) = prices::book(&file, edition, args.prices.as_deref(), &own)?;
     notes.splice(0..0, of_prices);
@@ -180,6 +181,22 @@ fn keep<'a>(
     }
     wishes.keep = Some(Kept::from_layout(&layout, file.no_downtime)?);
     Ok(Some(edition_there(path, &layout, catalog)?))
+}
+
+/// Requires the processors and the memory of the machine in use, unless the need states its own; returns the note.
+fn no_smaller(kept: &Kept, file: &NeedFile, need: &mut Need, edition: &Edition) -> Option<String> {
+    let is_stated = file.host.is_some() || file.vcpus.is_some() || file.memory.is_some();
+    let size = edition.host(kept.host.as_ref()?).ok()?;
+    if is_stated || kept.instance.is_some() {
+        return None;
+    }
+    let (vcpus, memory) = (size.vcpus?, size.memory?);
+    (need.vcpus, need.memory) = (vcpus, memory);
+    Some(format!(
+        "the machine gets no smaller than {} ({vcpus} vCPUs, {memory}); --vcpus and --memory allow \
+         another size",
+        size.name
+    ))
 }
 
 /// Returns the edition of a layout in use.

@@ -147,6 +147,35 @@ fn a_plan_on_arm_says_so_and_the_architecture_can_be_chosen() {
     assert!(code == Some(1) && text.contains("machines with other processors"), "{text}");
 }
 
+/// A machine of 2 vCPUs carries this load for less.
+#[test]
+fn a_machine_in_use_does_not_shrink_nor_become_burstable_unasked() {
+    let place = Place::new();
+    place.file("now.toml", &THERE.replace("Standard_D8s_v3", "Standard_D16s_v5"));
+    let keep = |more: &[&str]| {
+        let need = ["--size", "400GiB", "--iops", "4000", "--keep", "now.toml"];
+        met(&place, &[&need[..], more].concat())
+    };
+    let vcpus = |text: &str| {
+        let name =
+            text.split_whitespace().nth(1).expect("a machine").trim_start_matches("Standard_");
+        let digits = |c: char| c.is_ascii_digit();
+        let count: String =
+            name.chars().skip_while(|c| !digits(*c)).take_while(|c| digits(*c)).collect();
+        (name.starts_with('B'), count.parse::<u32>().expect("a number"))
+    };
+    let note = "the machine gets no smaller than Standard_D16s_v5 (16 vCPUs, 64 GiB)";
+    let same = keep(&[]);
+    assert!(same.contains(note), "{same}");
+    let (is_burstable, count) = vcpus(&same);
+    assert!(!is_burstable && count >= 16, "{same}");
+    let smaller = keep(&["--vcpus", "1"]);
+    assert!(!smaller.contains(note), "{smaller}");
+    assert!(vcpus(&smaller).1 < 16, "{smaller}");
+    let burstable = keep(&["--host", "Standard_B16ms"]);
+    assert!(burstable.contains("Standard_B16ms is burstable: its processors"), "{burstable}");
+}
+
 /// It named mac2.metal first of the machines without a price.
 #[test]
 fn macs_are_not_proposed() {
