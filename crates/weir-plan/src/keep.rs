@@ -7,8 +7,9 @@
 
 use crate::error::PlanError;
 use crate::filesystem::FileSystem;
+use crate::need::{Need, NeedFile};
 use std::collections::BTreeSet;
-use weir_catalog::{CacheMode, Limits};
+use weir_catalog::{CacheMode, Edition, Limits};
 use weir_core::VolumeSpec;
 use weir_layout::{Export, Host, Layout, ManagedInstance, Role};
 use weir_units::{Bytes, BytesPerSec, Iops};
@@ -166,6 +167,27 @@ impl Kept {
             "the layout to keep does not state the storage of its instance: {storage} is assumed, the \
              size of its files rounded up to steps of {step}; if more is reserved, add storage = \
              \"SIZE\" to its [host]"
+        ))
+    }
+
+    /// Requires the processors and the memory of the machine in use, unless `file` states its own; returns the note.
+    pub fn no_smaller(
+        &self,
+        file: &NeedFile,
+        need: &mut Need,
+        edition: &Edition,
+    ) -> Option<String> {
+        let is_stated = file.host.is_some() || file.vcpus.is_some() || file.memory.is_some();
+        let size = edition.host(self.host.as_ref()?).ok()?;
+        if is_stated || self.instance.is_some() {
+            return None;
+        }
+        let (vcpus, memory) = (size.vcpus?, size.memory?);
+        (need.vcpus, need.memory) = (vcpus, memory);
+        Some(format!(
+            "the machine gets no smaller than {} ({vcpus} vCPUs, {memory}); state vcpus or memory to \
+             allow another size",
+            size.name
         ))
     }
 

@@ -3,7 +3,7 @@
 use crate::answer::{Answer, CapUnit, CapUse, Line, Plan, Relaxation, Unpriced};
 use crate::cost::Cost;
 use crate::fleet::{FleetInstance, FleetOutcome};
-use crate::need::Member;
+use crate::need::{Member, Need};
 use crate::planner::Outcome;
 use crate::proof::Proof;
 use crate::share::WHOLE;
@@ -40,6 +40,29 @@ pub fn plan_report(
         }
     }
     report
+}
+
+/// At a limit that is used by this share, requests of random arrivals queue.
+const NEARLY_FULL: f64 = 0.95;
+
+/// Returns the note about a plan that was not simulated.
+#[must_use]
+pub fn note_without_proof(need: &Need, report: &PlanReport) -> Option<String> {
+    let caps = &report.plan.as_ref()?.caps;
+    if need.roles.iter().any(|own| own.latency.is_some()) {
+        let words = "disks are chosen by latency without waits at limits; verify simulates the plan with \
+                     them";
+        return Some(words.to_owned());
+    }
+    let rates = caps.iter().filter(|cap| matches!(cap.unit, Unit::Iops | Unit::Rate));
+    let busiest = rates.map(|cap| cap.share).reduce(f64::max)?;
+    (busiest >= NEARLY_FULL).then(|| {
+        format!(
+            "a limit is {} used, and requests may queue there: verify simulates their latency, and \
+             headroom plans for more",
+            percent(busiest)
+        )
+    })
 }
 
 /// Adds a proof to the report of its plan. A plan that fails is removed, with all comparisons to it.

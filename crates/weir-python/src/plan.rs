@@ -153,13 +153,15 @@ impl Request {
             notes = measure::fill(&mut file, (name, observation), own, (present, held))?;
             notes.extend(observation.0.notes.clone());
         }
-        let (need, assumed) = file.need()?;
+        let (mut need, assumed) = file.need()?;
         notes.extend(assumed);
         let mut wishes = file.wishes();
         let there = keep(&mut file, &mut wishes, &catalog)?;
         notes.extend(wishes.keep.as_ref().and_then(Kept::note));
         let kept = there.as_ref().map(|own| edition_there(own, held)).transpose()?;
         let edition = edition(&file, kept, held)?;
+        let in_use = wishes.keep.as_ref();
+        notes.extend(in_use.and_then(|own| own.no_smaller(&file, &mut need, edition)));
         let place = [&file.region, &file.currency, &file.os].map(Option::as_deref);
         let book = edition.price_book(place[0], place[1], place[2])?;
         let prices = book.as_ref();
@@ -178,15 +180,9 @@ impl Request {
             notes.extend(left_out(&question)?);
         }
         let mut report = report::plan_report(edition, prices, &outcome, notes);
-        let asks_latency = need.roles.iter().any(|own| own.latency.is_some());
         match proof {
             Some(proof) => report::add_proof(&mut report, proof),
-            None if asks_latency && report.is_met => report.notes.push(
-                "disks are chosen by latency without waits at limits; verify simulates the plan with \
-                 them"
-                    .to_owned(),
-            ),
-            None => {}
+            None => report.notes.extend(report::note_without_proof(&need, &report)),
         }
         if let Some(layout) = &there {
             price(&mut report, layout, &question)?;

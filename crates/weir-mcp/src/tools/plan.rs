@@ -41,6 +41,8 @@ pub(super) struct Plan {
     family: Vec<String>,
     /// Use this machine or instance size only.
     host: Option<String>,
+    /// Processors of machines: x64 or arm64.
+    architecture: Option<String>,
     /// Minimum number of vCPUs.
     vcpus: Option<u32>,
     /// Minimum memory, for example 64GiB.
@@ -100,6 +102,7 @@ impl Call for Plan {
             ("latency", &self.latency),
             ("edition", &self.edition),
             ("host", &self.host),
+            ("architecture", &self.architecture),
             ("memory", &self.memory),
             ("region", &self.region),
             ("currency", &self.currency),

@@ -21,12 +21,7 @@ use weir_layout::Layout;
 use weir_plan::keep::Kept;
 use weir_plan::need::{NeedFile, Wishes};
 use weir_plan::proof::{Present, Proof, prove};
-use weir_plan::{DEFAULT_EDITION, Need, Outcome, Question, left_out, plan, report, within};
-use weir_report::number::percent;
-use weir_report::plan::{PlanReport, Unit};
-
-/// At a limit that is used by this share, requests of random arrivals queue.
-const NEARLY_FULL: f64 = 0.95;
+use weir_plan::{DEFAULT_EDITION, Outcome, Question, left_out, plan, report, within};
 
 pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     if let Some(folder) = &args.fleet {
@@ -43,7 +38,8 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let there = keep(&mut file, &mut wishes, catalog)?;
     notes.extend(wishes.keep.as_ref().and_then(Kept::note));
     let edition = edition(&file, there, catalog)?;
-    notes.extend(wishes.keep.as_ref().and_then(|kept| no_smaller(kept, &file, &mut need, edition)));
+    let kept = wishes.keep.as_ref();
+    notes.extend(kept.and_then(|kept| kept.no_smaller(&file, &mut need, edition)));
     let own = prices::own(args.prices.as_deref())?;
     let (book, of_prices) = prices::book(&file, edition, args.prices.as_deref(), &own)?;
     notes.splice(0..0, of_prices);
@@ -61,15 +57,9 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
         notes.extend(left_out(&question)?);
     }
     let mut report = report::plan_report(edition, prices, &outcome, notes);
-    let asks_latency = need.roles.iter().any(|own| own.latency.is_some());
     match proof {
         Some(proof) => report::add_proof(&mut report, proof),
-        None if asks_latency && report.is_met => report.notes.push(
-            "disks are chosen by latency without waits at limits; --verify simulates the plan with \
-             them"
-                .to_owned(),
-        ),
-        None => report.notes.extend(queue_note(&report)),
+        None => report.notes.extend(report::note_without_proof(&need, &report)),
     }
     let there = args.present.as_deref().or(file.keep.as_deref());
     if let Some(path) = there {
@@ -84,18 +74,6 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     }
     output::print_detailed(&report, args.output.format(), args.verbose)?;
     Ok(if report.is_met { 0 } else { NO })
-}
-
-/// Returns the note about a plan that is nearly full and was not simulated.
-fn queue_note(report: &PlanReport) -> Option<String> {
-    let caps = &report.plan.as_ref()?.caps;
-    let busiest = caps.iter().filter(|cap| cap.unit != Unit::Size).map(|cap| cap.share);
-    let busiest = busiest.reduce(f64::max).filter(|share| *share >= NEARLY_FULL)?;
-    Some(format!(
-        "a limit is {} used, and requests may queue there: --verify simulates their latency, and \
-         --headroom plans for more",
-        percent(busiest)
-    ))
 }
 
 /// Simulates the need on the plan, and on the layout in use.
@@ -181,22 +159,6 @@ fn keep<'a>(
     }
     wishes.keep = Some(Kept::from_layout(&layout, file.no_downtime)?);
     Ok(Some(edition_there(path, &layout, catalog)?))
-}
-
-/// Requires the processors and the memory of the machine in use, unless the need states its own; returns the note.
-fn no_smaller(kept: &Kept, file: &NeedFile, need: &mut Need, edition: &Edition) -> Option<String> {
-    let is_stated = file.host.is_some() || file.vcpus.is_some() || file.memory.is_some();
-    let size = edition.host(kept.host.as_ref()?).ok()?;
-    if is_stated || kept.instance.is_some() {
-        return None;
-    }
-    let (vcpus, memory) = (size.vcpus?, size.memory?);
-    (need.vcpus, need.memory) = (vcpus, memory);
-    Some(format!(
-        "the machine gets no smaller than {} ({vcpus} vCPUs, {memory}); --vcpus and --memory allow \
-         another size",
-        size.name
-    ))
 }
 
 /// Returns the edition of a layout in use.

@@ -350,7 +350,7 @@ fn a_latency_is_held_against_the_simulation() {
     }
     let args = ["--size", "4TiB", "--iops", "20000", "--latency", "3ms"];
     let stdout = met(&place, &args);
-    assert!(stdout.contains("--verify simulates the plan with them"), "{stdout}");
+    assert!(stdout.contains("verify simulates the plan with them"), "{stdout}");
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn a_plan_that_is_nearly_full_says_so_without_a_simulation() {
     let note = |iops| {
         let args = ["--edition", "azure-premium-2015", "--size", "4TiB", "--iops", iops];
         let stdout = met(&place, &args);
-        stdout.contains("used, and requests may queue there: --verify simulates")
+        stdout.contains("used, and requests may queue there: verify simulates")
     };
     // Four P30 have 20,000 IOPS.
     assert!(note("19000") && !note("18000"));
