@@ -6,11 +6,12 @@ use crate::error::CliError;
 use crate::input::{read_layout, say_notes};
 use crate::output;
 use weir_catalog::Catalog;
-use weir_core::{GateLimits, Limit};
+use weir_core::{GateLimits, Limit, Reserve};
 use weir_layout::Layout;
 use weir_report::cells;
 use weir_report::number::{float, gib, grouped, mib};
 use weir_report::table::{Cell, Listing, Table};
+use weir_units::Span;
 
 pub(crate) fn run(command: &LayoutCommand, catalog: &Catalog) -> Result<u8, CliError> {
     match command {
@@ -30,7 +31,7 @@ pub(crate) fn run(command: &LayoutCommand, catalog: &Catalog) -> Result<u8, CliE
 }
 
 /// Headings of [`limits`].
-const LIMITS: [&str; 7] = [
+const LIMITS: [&str; 9] = [
     ">IOPS|iops",
     ">MiB/s|throughput_bytes_per_s",
     ">burst IOPS / MiB/s|",
@@ -38,10 +39,12 @@ const LIMITS: [&str; 7] = [
     "|burst_iops",
     "|burst_throughput_bytes_per_s",
     "|burst_duration_s",
+    "|reserve_s",
+    "|reserve_refill_s",
 ];
 
-/// Formats the sustained and the burst rates: one cell in text, separate columns in JSON and CSV.
-fn limits(gate: &GateLimits) -> [Cell; 7] {
+/// Formats the sustained and the burst rates, in text as one cell, and the reserve.
+fn limits(gate: &GateLimits) -> [Cell; 9] {
     let operations = |n: Option<u64>| n.map_or_else(Cell::none, grouped);
     let bytes = |n: Option<u64>| n.map_or_else(Cell::none, |n| mib(float(n)));
     let rate = |limit: Option<Limit>| limit.map(|l| l.rate.get());
@@ -52,14 +55,14 @@ fn limits(gate: &GateLimits) -> [Cell; 7] {
     let (kind, duration, shown) = match bursting.and_then(|l| l.burst.map(|burst| (l, burst.1))) {
         None => (Cell::none(), Cell::none(), Cell::none()),
         Some((limit, duration)) => {
-            let seconds = Cell::number(duration.to_string(), float(duration.nanos()) / 1e9);
             let (kind, duration) = match limit.is_on_demand() {
                 true => ("on-demand", Cell::none()),
-                false => ("credit", seconds),
+                false => ("credit", seconds(duration)),
             };
             (kind.into(), duration, format!("{burst_iops} / {burst_bytes}").into())
         }
     };
+    let reserve = reserve(gate);
     [
         operations(rate(gate.iops)),
         bytes(rate(gate.bytes)),
@@ -68,7 +71,17 @@ fn limits(gate: &GateLimits) -> [Cell; 7] {
         burst_iops,
         burst_bytes,
         duration,
+        reserve.map_or_else(Cell::none, |own| seconds(own.holds)),
+        reserve.map_or_else(Cell::none, |own| seconds(own.refill)),
     ]
+}
+
+fn seconds(span: Span) -> Cell {
+    Cell::number(span.to_string(), float(span.nanos()) / 1e9)
+}
+
+fn reserve(gate: &GateLimits) -> Option<Reserve> {
+    gate.iops.or(gate.bytes)?.reserve
 }
 
 fn or_none(name: Option<&str>) -> Cell {
@@ -114,6 +127,14 @@ fn tables(layout: &Layout) -> Vec<Table> {
                 layout.access.of_export(&export.name).map_or("all".to_owned(), ToString::to_string),
             ]);
         }
+    }
+    let specs = || layout.hosts.iter().map(|host| &host.spec);
+    let disks = specs().flat_map(|spec| &spec.volumes).map(|own| &own.limits.gate);
+    let mut gates = disks.chain(specs().map(|spec| &spec.uncached));
+    if let Some(Reserve { holds, refill }) = gates.find_map(reserve) {
+        volumes.notes.push(format!(
+            "each limit lets {holds} of itself pass at once, and {refill} without load fill this reserve again"
+        ));
     }
     vec![hosts, volumes, exports]
 }

@@ -66,7 +66,8 @@ fn a_layout_in_numbers() {
             "volume": "v", "host": "host", "tier": "P10", "size_bytes": 128_u64 << 30,
             "iops": 500, "throughput_bytes_per_s": 100_000_000, "burst_kind": "credit",
             "burst_iops": 3_500,
-            "burst_throughput_bytes_per_s": 170_000_000, "burst_duration_s": 1_800, "cache": "none",
+            "burst_throughput_bytes_per_s": 170_000_000, "burst_duration_s": 1_800, "reserve_s": null,
+            "reserve_refill_s": null, "cache": "none",
         })
     );
     assert_eq!(json["volumes"][1]["burst_iops"], Value::Null);
@@ -81,9 +82,27 @@ fn a_layout_in_numbers() {
     check_figures(&json, &mut 0);
     check_csv(&csv);
     assert!(
-        csv.contains("\nvolumes,host,,,500,100000000,credit,3500,170000000,1800,v,P10,"),
+        csv.contains("\nvolumes,host,,,500,100000000,credit,3500,170000000,1800,,,v,P10,"),
         "{csv}"
     );
+}
+
+#[test]
+fn a_reserve_is_a_figure_and_a_note() {
+    let place = Place::new();
+    place.file(
+        "layout.toml",
+        "edition = \"aws\"\n[host]\nsize = \"m6i.xlarge\"\n[[volume]]\nname = \"v\"\nfamily = \"gp3\"\n\
+         size = \"200 GiB\"\niops = 3000\nthroughput = \"125 MiB/s\"\n",
+    );
+    let (json, _) = outputs(&place, &["layout", "check", "layout.toml"]);
+    for own in [&json["volumes"][0], &json["hosts"][0]] {
+        assert_eq!((&own["reserve_s"], &own["reserve_refill_s"]), (&json!(1), &json!(80)), "{own}");
+    }
+    let (text, _, _) = run(place.weir(&["layout", "check", "layout.toml"]));
+    let note =
+        "each limit lets 1 s of itself pass at once, and 80 s without load fill this reserve";
+    assert!(text.contains(note), "{text}");
 }
 
 #[test]
