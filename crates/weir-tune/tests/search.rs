@@ -127,6 +127,51 @@ fn machines(random: &mut Rng) -> System {
     System { text: machine(HOSTS[host], (data, 1), (log, 1)), need, grid }
 }
 
+/// Disks with bought rates: columns, GiB of each, stripe unit in KiB, IOPS and MB/s of each.
+type Bought = (u32, u64, u64, u64, u64);
+
+fn provisioned(host: &str, (columns, gib, unit, iops, rate): Bought) -> String {
+    let disk = format!(
+        "family = \"premium-ssd-v2\", size = \"{gib} GiB\", iops = {iops}, throughput = \"{rate} MB/s\""
+    );
+    let disks = match columns {
+        1 => format!("[[volume]]\nname = \"data\"\n{}\n", disk.replace(", ", "\n")),
+        _ => format!(
+            "[[stripe]]\nname = \"data\"\nunit = \"{unit} KiB\"\nvolumes = {{ count = {columns}, {disk} }}\n"
+        ),
+    };
+    format!(
+        "edition = \"azure-now\"\nregion = \"westeurope\"\nhost = {{ size = \"{host}\" }}\n{disks}[[file]]\nname = \
+         \"data-1\"\nrole = \"data\"\nsize = \"60 GiB\"\non = \"data\"\n"
+    )
+}
+
+/// A machine with one disk, whose rates are bought.
+fn provisioned_disks(random: &mut Rng) -> System {
+    const HOSTS: [&str; 4] = ["D4ds_v5", "D8ds_v5", "D16ds_v5", "D32ds_v5"];
+    const RATES: [u64; 6] = [125, 150, 200, 250, 350, 500];
+    let (host, gib) = (random.index(2), *random.one(&[64_u64, 100, 300]));
+    let request = *random.one(&[8_u64 << 10, 32 << 10, 64 << 10]);
+    let asked = rate(random, 1_000, 12_000);
+    let need = need(vec![role(Role::Data, Bytes::gib(50), asked, request, 700_000)]);
+    let mut grid = Vec::new();
+    for new_host in &HOSTS[host..] {
+        for columns in [1, 2, 3, 4, 6, 8] {
+            let each = if columns == 1 { gib } else { gib.div_ceil(u64::from(columns)) };
+            let share = asked.div_ceil(u64::from(columns));
+            for iops in [3_000, share.max(3_000), (share * 5 / 4).max(3_000)] {
+                for throughput in RATES {
+                    for unit in if columns == 1 { &[64][..] } else { &[64, 256] } {
+                        let bought = (columns, each, *unit, iops, throughput);
+                        grid.push(provisioned(new_host, bought));
+                    }
+                }
+            }
+        }
+    }
+    System { text: provisioned(HOSTS[host], (1, gib, 64, 3_000, 125)), need, grid }
+}
+
 fn instance(vcores: u32, data: u64, log: u64) -> String {
     let storage = (data + log).next_multiple_of(32).max(128);
     format!(
@@ -252,6 +297,11 @@ fn check(kind: &str, system: impl Fn(&mut Rng) -> System) {
 #[test]
 fn machines_are_tuned_as_well_as_by_exhaustive_search() {
     check("machine", machines);
+}
+
+#[test]
+fn provisioned_disks_are_tuned_as_well_as_by_exhaustive_search() {
+    check("provisioned disk", provisioned_disks);
 }
 
 #[test]
