@@ -2,7 +2,7 @@
 //!
 //! | cloud | rule | source |
 //! |---|---|---|
-//! | Azure | `p` among the lower-case letters after the number of vCPUs: `D16pds_v6` | "Azure virtual machine sizes naming conventions": p = ARM CPU |
+//! | Azure | `p` among the lower-case letters after the number of vCPUs: `D16pds_v6`; accelerators with Grace: `_GB200_` | "Azure virtual machine sizes naming conventions": p = ARM CPU |
 //! | AWS | `g` after the generation: `m7gd.large`; and `a1` and Macs after `mac1` | "Amazon EC2 instance type naming conventions": g = AWS Graviton processors |
 //! | Google | the series `t2a`, `c4a`, `n4a` and `a4x` | "Machine families resource guide": Arm machine series |
 
@@ -34,7 +34,8 @@ impl Architecture {
     /// Returns the architecture of a machine of a provider, by its name.
     pub(crate) fn of_machine(provider: Option<&str>, name: &str) -> Self {
         let is_arm = match provider {
-            Some("azure") => features(name).contains('p'),
+            // GB200 and GB300 join GPUs with Grace, an Arm processor.
+            Some("azure") => features(name).contains('p') || name.contains("_GB"),
             Some("aws") => is_graviton(name),
             Some("google") => {
                 name.split('-').next().is_some_and(|series| GOOGLE_ARM.contains(&series))
@@ -58,7 +59,7 @@ impl FromStr for Architecture {
         match text {
             "x64" => Ok(Self::X64),
             "arm64" => Ok(Self::Arm64),
-            _ => Err(format!("{text:?} is no architecture; use x64 or arm64")),
+            _ => Err(format!("{text:?} is not an architecture; use x64 or arm64")),
         }
     }
 }
@@ -66,9 +67,11 @@ impl FromStr for Architecture {
 /// Returns the letters of the features in a name of Azure, which follow the number of vCPUs: `pds` of
 /// `Standard_D16pds_v6`, `ads` of `Standard_E96-24ads_v5`.
 pub(crate) fn features(name: &str) -> &str {
-    let size = name.strip_prefix("Standard_").unwrap_or(name);
+    let prefix = "standard_";
+    let is_long = name.get(..prefix.len()).is_some_and(|own| own.eq_ignore_ascii_case(prefix));
+    let size = if is_long { &name[prefix.len()..] } else { name };
     let size = size.split('_').next().unwrap_or(size);
-    let size = size.trim_start_matches(|c: char| c.is_ascii_uppercase());
+    let size = size.trim_start_matches(|c: char| c.is_ascii_alphabetic());
     size.trim_start_matches(|c: char| c.is_ascii_digit() || c == '-')
 }
 

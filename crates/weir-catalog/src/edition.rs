@@ -1,6 +1,6 @@
 //! Editions: dated sets of facts.
 
-use crate::architecture::{Architecture, features, is_burstable};
+use crate::architecture::{Architecture, is_burstable};
 use crate::cache::HostCache;
 use crate::error::{self, CatalogError, Kind};
 use crate::host::{HostNames, HostSize, Series};
@@ -291,12 +291,15 @@ impl Edition {
         is_burstable(self.provider(), &host.name)
     }
 
-    /// Returns whether a machine is known to have a local temporary disk: its figures say so, or its name does
-    /// (Azure's `d`).
+    /// Returns whether a machine may take the place of `in_use`, or of none: with the same instruction set, burstable only if
+    /// that one is, and no Mac.
     #[must_use]
-    pub fn has_temporary_disk(&self, host: &HostSize) -> bool {
-        let is_named = || self.provider() == Some("azure") && features(&host.name).contains('d');
-        host.temp.is_some() || is_named()
+    pub fn may_follow(&self, in_use: Option<&HostSize>, host: &HostSize) -> bool {
+        let is_alike = in_use.is_none_or(|own| {
+            self.architecture(own) == self.architecture(host)
+                && (self.is_burstable(own) || !self.is_burstable(host))
+        });
+        is_alike && !self.runs_only_macos(host)
     }
 
     /// Returns a family with provisioned limits.

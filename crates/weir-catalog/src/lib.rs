@@ -105,6 +105,7 @@ pub mod provenance;
 pub mod provisioned;
 mod read;
 mod region;
+mod resize;
 mod retail;
 pub mod rules;
 mod similar;

@@ -36,7 +36,7 @@ use crate::need::Need;
 use crate::rank::{Aim, Order};
 use candidate::Candidate;
 pub(crate) use describe::{backup_apart, pool_name};
-pub(crate) use hosts::{Machines, licence_of_machine};
+pub(crate) use hosts::{Machines, licence_of_machine, runs_windows};
 use search::Search;
 use weir_catalog::HostSize;
 

@@ -208,6 +208,10 @@ impl<'a> Services<'a> {
             })
             .filter(is_known)
             .filter(|host: &&HostSize| {
+                let wanted = self.wishes.architecture;
+                wanted.is_none_or(|wanted| self.edition.architecture(host) == wanted)
+            })
+            .filter(|host: &&HostSize| {
                 host.vcpus.is_some_and(|own| own >= need.vcpus)
                     && (need.memory == Bytes::ZERO
                         || host.memory.is_some_and(|own| own >= need.memory))

@@ -94,6 +94,7 @@ struct TierRow<'a> {
 struct HostRow<'a> {
     machine: &'a str,
     series: &'a str,
+    architecture: &'static str,
     vcpus: Option<u32>,
     memory_bytes: Option<u64>,
     storage_bytes: Option<u64>,
@@ -161,7 +162,7 @@ fn tier_row(tier: &Tier) -> TierRow<'_> {
     }
 }
 
-fn host_row(host: &HostSize) -> HostRow<'_> {
+fn host_row<'a>(edition: &Edition, host: &'a HostSize) -> HostRow<'a> {
     let iops = |limits: Option<HostLimits>| limits.map(|own| own.iops.get());
     let bytes = |limits: Option<HostLimits>| limits.map(|own| own.throughput.get());
     let uncached = burst(host.uncached.and_then(|own| own.burst));
@@ -169,6 +170,7 @@ fn host_row(host: &HostSize) -> HostRow<'_> {
     HostRow {
         machine: &host.name,
         series: &host.series,
+        architecture: edition.architecture(host).name(),
         vcpus: host.vcpus,
         memory_bytes: host.memory.map(weir_units::Bytes::get),
         storage_bytes: host.storage.map(weir_units::Bytes::get),
@@ -261,7 +263,7 @@ impl Catalog {
     /// Lists the machines of an edition (`weir catalog hosts`).
     fn hosts<'py>(&self, python: Python<'py>, edition: &str) -> PyResult<Bound<'py, PyAny>> {
         let edition = self.0.catalog.edition(edition).map_err(Failure::from)?;
-        dicts(python, &edition.hosts().map(host_row).collect::<Vec<_>>())
+        dicts(python, &edition.hosts().map(|host| host_row(edition, host)).collect::<Vec<_>>())
     }
 
     /// Lists the figures of a tier, a machine, a family or a rule, each with its source (`weir catalog

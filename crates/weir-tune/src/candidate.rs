@@ -542,8 +542,7 @@ fn machines(
         size.vcpus >= now.vcpus
             && size.memory.unwrap_or(Bytes::ZERO) >= now.memory.unwrap_or(Bytes::ZERO)
             && limits(size)[bound] > present
-            && edition.architecture(size) == edition.architecture(now)
-            && (edition.is_burstable(now) || !edition.is_burstable(size))
+            && edition.may_follow(Some(now), size)
             && !size.stands_for_others
             && edition.series_of(size).is_none_or(|series| series.service.is_none())
             && (!has_price || price(size).is_some())

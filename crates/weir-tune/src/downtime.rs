@@ -30,13 +30,11 @@ pub(crate) fn downtime(
             words.join("; ")
         }
         Change::HostSize { .. } => {
-            let has = |layout: &Layout| has_temporary_disk(layout, catalog);
-            match provider == "azure" && has(before) != has(after) {
-                true => "the machine restarts; Azure refuses if only one of the sizes has a local \
-                         temporary disk, and then a new machine takes over the disks"
-                    .to_owned(),
-                false => "the machine restarts".to_owned(),
+            let mut words = "the machine restarts".to_owned();
+            for obstacle in obstacles((before, after), catalog) {
+                words += &format!("; {obstacle}");
             }
+            words
         }
         Change::Columns { .. } | Change::Unit { .. } | Change::Stripe { .. } => {
             "a new stripe is built: copy the data to it, then switch over".to_owned()
@@ -76,15 +74,12 @@ pub(crate) fn downtime(
     }
 }
 
-/// Returns for each machine of a layout whether it is known to have a local temporary disk.
-fn has_temporary_disk(layout: &Layout, catalog: &Catalog) -> Vec<bool> {
-    let edition = layout.edition.as_deref().and_then(|name| catalog.edition(name).ok());
-    let has = |host: &Host| {
-        let edition = edition?;
-        let size = edition.host(&host.qualified_size()?).ok()?;
-        Some(edition.has_temporary_disk(size))
-    };
-    layout.hosts.iter().map(|host| has(host).unwrap_or(false)).collect()
+/// Returns the obstacles to the new sizes of machines.
+fn obstacles((before, after): (&Layout, &Layout), catalog: &Catalog) -> Vec<String> {
+    let edition = before.edition.as_deref().and_then(|name| catalog.edition(name).ok());
+    let size = |host: &Host| edition?.host(&host.qualified_size()?).ok();
+    let pairs = before.hosts.iter().zip(&after.hosts);
+    pairs.filter_map(|(old, new)| edition?.obstacle(size(old)?, size(new)?)).collect()
 }
 
 fn is_tempdb(layout: &Layout, name: &str) -> bool {

@@ -131,14 +131,25 @@ impl<'a> Machines<'a> {
             )));
         }
         let name = &candidate.host.name;
-        let is_arm = self.edition.architecture(candidate.host) == Architecture::Arm64;
-        if is_arm && self.wishes.architecture.is_none() {
+        let edition = self.edition;
+        let in_use = self.in_use();
+        let is_new = in_use.is_none_or(|own| edition.architecture(own) == Architecture::X64);
+        if edition.architecture(candidate.host) == Architecture::Arm64
+            && self.wishes.architecture.is_none()
+            && is_new
+        {
+            let advice = match self.wishes.host {
+                Some(_) => "",
+                None => "; --architecture x64 leaves such machines out",
+            };
             all.push(Reason::key(format!(
                 "{name} has Arm processors, and software for x64 such as SQL Server does not run \
-                 there: --architecture x64 leaves such machines out"
+                 there{advice}"
             )));
         }
-        if self.edition.is_burstable(candidate.host) {
+        let obstacle = in_use.and_then(|own| edition.obstacle(own, candidate.host));
+        all.extend(obstacle.map(Reason::key));
+        if edition.is_burstable(candidate.host) {
             all.push(Reason::key(format!(
                 "{name} is burstable: its processors have their full speed only while credits last, \
                  which is not considered"

@@ -31,6 +31,8 @@ pub(crate) struct Machines<'a> {
     named: Option<&'a HostSize>,
     /// The machine in use.
     in_use: Option<&'a HostSize>,
+    /// True if the need states that the machine runs Windows Server.
+    runs_windows: bool,
     /// Maximum number of disks of any machine.
     most_disks: u64,
     publishes_disks: bool,
@@ -108,6 +110,7 @@ impl<'a> Machines<'a> {
             wishes,
             named,
             in_use,
+            runs_windows: runs_windows(edition, wishes),
             most_disks,
             publishes_disks,
         }
@@ -149,22 +152,20 @@ impl<'a> Machines<'a> {
             && memory
     }
 
-    /// Returns whether the machine has the instruction set of the need, of the machine in use or of Windows Server, and
-    /// is burstable only if the machine in use is.
+    /// Returns whether the machine has the processors that the need asks for, or those of the machine in use.
     fn has_processors(&self, host: &HostSize) -> bool {
         let edition = self.edition;
-        let is = |wanted: Architecture| edition.architecture(host) == wanted;
-        if self.wishes.host.is_some() {
+        let is_asked = |wanted: Architecture| edition.architecture(host) == wanted;
+        match (self.wishes.architecture, &self.wishes.host) {
+            (Some(wanted), Some(_)) => is_asked(wanted),
             // A machine that is named is meant.
-            return self.wishes.architecture.is_none_or(is);
+            (None, Some(_)) => true,
+            (Some(wanted), None) => is_asked(wanted) && edition.may_follow(None, host),
+            (None, None) => {
+                edition.may_follow(self.in_use, host)
+                    && (!self.runs_windows || is_asked(Architecture::X64))
+            }
         }
-        let in_use = || self.in_use.map(|own| edition.architecture(own));
-        let windows = || runs_windows(edition, self.wishes).then_some(Architecture::X64);
-        let wanted = self.wishes.architecture.or_else(in_use).or_else(windows);
-        let may_burst = self.in_use.is_none_or(|own| edition.is_burstable(own));
-        wanted.is_none_or(is)
-            && (may_burst || !edition.is_burstable(host))
-            && !edition.runs_only_macos(host)
     }
 
     /// Returns whether the machine takes the disks in use.
@@ -207,6 +208,11 @@ impl<'a> Machines<'a> {
             true => self.prices.unlicensed_host(&host.name),
             false => self.prices.host(&host.name),
         }
+    }
+
+    /// Returns the machine in use.
+    pub(super) fn in_use(&self) -> Option<&'a HostSize> {
+        self.in_use
     }
 
     /// Returns whether the licence of Windows Server is owned.

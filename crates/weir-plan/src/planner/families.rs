@@ -8,9 +8,9 @@ use crate::disks::{Market, credits};
 use crate::error::PlanError;
 use crate::filesystem::FileSystem;
 use crate::keep::Kept;
-use crate::machine::licence_of_machine;
+use crate::machine::{licence_of_machine, runs_windows};
 use crate::need::{Need, Wishes};
-use weir_catalog::Edition;
+use weir_catalog::{Architecture, Edition};
 use weir_layout::Role;
 
 /// Returns the families to search, and checks that each constraint applies to one of them.
@@ -26,6 +26,7 @@ pub(super) fn families(question: &Question<'_>) -> Result<Vec<Kind>, PlanError> 
         licence.map_err(|reason| PlanError::need("licence_owned", reason))?;
     }
     if families.contains(&Kind::Machine) {
+        check_architecture(edition, wishes)?;
         check_file_system(edition, wishes)
             .map_err(|reason| PlanError::need("filesystem", reason))?;
     }
@@ -54,6 +55,27 @@ fn check_roles(kept: &Kept, need: &Need) -> Result<(), PlanError> {
             Err(PlanError::need(what, reason))
         }
         None => Ok(()),
+    }
+}
+
+/// Checks that Windows Server is not asked for on Arm processors.
+fn check_architecture(edition: &Edition, wishes: &Wishes) -> Result<(), PlanError> {
+    if !runs_windows(edition, wishes) {
+        return Ok(());
+    }
+    if wishes.architecture == Some(Architecture::Arm64) {
+        let reason = "is arm64, and Windows Server needs x64; leave it out";
+        return Err(PlanError::need("architecture", reason));
+    }
+    let in_use = wishes.keep.as_ref().and_then(|kept| edition.host(kept.host.as_ref()?).ok());
+    let is_arm = in_use.is_some_and(|own| edition.architecture(own) == Architecture::Arm64);
+    match is_arm && wishes.architecture.is_none() && wishes.host.is_none() {
+        true => {
+            let reason = "has a machine with Arm processors, and Windows Server needs x64; leave out os \
+                          and ntfs, or state architecture = \"x64\" for a new machine";
+            Err(PlanError::need("the layout to keep", reason))
+        }
+        false => Ok(()),
     }
 }
 

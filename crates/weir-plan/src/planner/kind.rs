@@ -81,7 +81,7 @@ pub(super) fn stated_constraints(wishes: &Wishes) -> impl Iterator<Item = (&'sta
     };
     let all: [(_, _, IsUsed); 12] = [
         ("os", wishes.os.is_some(), machine),
-        ("architecture", wishes.architecture.is_some(), machine),
+        ("architecture", wishes.architecture.is_some(), |_, own| !matches!(own, Kind::Instance(_))),
         ("disks", !wishes.disks.is_empty(), |_, own| !matches!(own, Kind::Instance(_))),
         ("max_disks", wishes.max_disks.is_some(), machine),
         ("apart", wishes.is_apart || wishes.shares_backup, machine),

@@ -77,6 +77,12 @@ impl Input {
         if !observe::is_observation(path)? {
             return Self::import(&[path.to_owned()], args);
         }
+        if let Some(option) = args.import.given() {
+            return Err(CliError::Refused(format!(
+                "{}: it is an observation, and {option} is for files of other tools; leave it out",
+                path.display()
+            )));
+        }
         let file = File::open(path);
         let file = file.map_err(|source| CliError::Read { path: path.to_owned(), source })?;
         Self::read(path, path.display().to_string(), file, Vec::new(), true)

@@ -44,6 +44,12 @@ fn converted(args: &RecordArgs) -> Result<u8, CliError> {
         [one] if kind.is_none_or(|kind| kind.name == "weirtrace") => open_own(one)?,
         _ => None,
     };
+    if let (Some(option), true) = (args.import.given_for_own(), own.is_some()) {
+        return Err(CliError::Refused(format!(
+            "{}: it is a trace of Weir, and {option} is for those of other tools; leave it out",
+            args.traces[0].display()
+        )));
+    }
     let part = part_of(&args.out)?;
     if let Some(reader) = own {
         let source = format!("{}: {}", args.traces[0].display(), reader.header().source);

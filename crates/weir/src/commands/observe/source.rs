@@ -44,7 +44,7 @@ impl Source {
                     path.display()
                 )));
             }
-            if let Some(option) = reading.given() {
+            if let Some(option) = reading.given_for_files() {
                 return Err(CliError::Refused(format!(
                     "{}: it is an observation, and {option} is for files of other tools; leave it out",
                     path.display()

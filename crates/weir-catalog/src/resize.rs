@@ -1,0 +1,87 @@
+//! The obstacles between two sizes of a machine, beyond a restart.
+
+use crate::architecture::{Architecture, features};
+use crate::edition::Edition;
+use crate::host::{HostSize, Interface};
+
+impl Edition {
+    /// Returns what stands in the way of a machine that becomes one of another size, or `None` if it only restarts.
+    ///
+    /// - Another architecture runs other software.
+    /// - Azure does not resize between sizes with and without a local temporary disk ("Resize a virtual machine",
+    ///   limitations).
+    /// - A system that has seen its disks by SCSI has to be prepared for NVMe.
+    #[must_use]
+    pub fn obstacle(&self, before: &HostSize, after: &HostSize) -> Option<String> {
+        let (old, new) = (self.architecture(before), self.architecture(after));
+        if old != new {
+            let processors = if new == Architecture::Arm64 { "Arm" } else { "x64" };
+            return Some(format!(
+                "{} has {processors} processors, so the system is installed anew",
+                after.name
+            ));
+        }
+        let is_azure = self.provider() == Some("azure");
+        let temporary = |host| temporary_disk(host).filter(|_| is_azure);
+        if let (Some(old), Some(new)) = (temporary(before), temporary(after))
+            && old != new
+        {
+            let has = if new { "has" } else { "does not have" };
+            return Some(format!(
+                "Azure refuses to resize to {}, because it {has} a local temporary disk: create a new \
+                 machine and move the disks to it",
+                after.name
+            ));
+        }
+        match (before.interface, after.interface) {
+            (Some(Interface::Scsi), Some(Interface::Nvme)) => Some(
+                "the system is prepared for NVMe first, and the machine is deallocated".to_owned(),
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether a size of Azure has a local temporary disk; `None` if that is not known.
+///
+/// The figures or a `d` in the name say that there is one. A name without `d` means that there is none in the D, E and
+/// F families from version 5 on, and in the second version of B.
+fn temporary_disk(host: &HostSize) -> Option<bool> {
+    let name = host.name.strip_prefix("Standard_").unwrap_or(&host.name);
+    if host.temp.is_some() || features(name).contains('d') {
+        return Some(true);
+    }
+    let family = name.trim_end_matches(|c: char| !c.is_ascii_uppercase());
+    let family = family.split(|c: char| !c.is_ascii_uppercase()).next().unwrap_or_default();
+    let version = name.rsplit_once("_v").and_then(|(_, version)| version.parse::<u32>().ok());
+    match (family, version) {
+        ("D" | "E" | "F", Some(5..)) | ("B", Some(2)) => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Catalog;
+
+    #[test]
+    fn obstacles_are_named_and_unknown_ones_are_not() {
+        let catalog = Catalog::builtin();
+        let edition = catalog.edition("azure-now").expect("an edition");
+        let between = |before: &str, after: &str| {
+            let host = |name| edition.host(name).unwrap_or_else(|error| panic!("{error}"));
+            edition.obstacle(host(before), host(after)).unwrap_or_default()
+        };
+        assert_eq!(between("D8s_v3", "D16s_v3"), "");
+        assert_eq!(between("D8ds_v5", "D16ds_v5"), "");
+        assert_eq!(between("D8s_v5", "D16as_v5"), "");
+        assert!(between("D8s_v3", "D8as_v5").contains("it does not have a local temporary disk"));
+        assert!(between("D8s_v5", "D8ds_v5").contains("it has a local temporary disk"));
+        // The sources do not say whether these have one.
+        assert_eq!(between("L8s", "D8ds_v5"), "");
+        assert!(between("D8s_v5", "D8ps_v5").contains("has Arm processors"));
+        assert!(between("D8ps_v5", "D8s_v5").contains("has x64 processors"));
+        let nvme = between("ebdsv5-scsi/Standard_E8bds_v5", "ebdsv5-nvme/Standard_E8bds_v5");
+        assert!(nvme.contains("prepared for NVMe"), "{nvme}");
+    }
+}
