@@ -4,6 +4,17 @@ use crate::system::CacheMode;
 use toml::{Table, Value};
 use weir_units::{Bytes, BytesPerSec};
 
+/// A disk of a new stripe whose rates are bought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StripeDisk {
+    /// Its size in bytes.
+    pub size: u64,
+    /// Operations per second.
+    pub iops: u64,
+    /// Bytes per second; `None` if they follow from the operations.
+    pub throughput: Option<u64>,
+}
+
 /// A change of a layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
@@ -57,8 +68,8 @@ pub enum Change {
         columns: u32,
         /// The tier of each, if it is another one.
         tier: Option<String>,
-        /// The size of each in bytes, if it is another one and no tier's.
-        size: Option<u64>,
+        /// Each disk, if it is another one whose rates are bought.
+        each: Option<StripeDisk>,
         /// The stripe unit, in bytes.
         unit: u64,
     },
@@ -138,18 +149,16 @@ impl Change {
                 format!("{} of instance storage", Bytes::new(*bytes))
             }
             Self::Columns { name, columns } => format!("{name} with {columns} columns"),
-            Self::Stripe { name, columns, tier, size, .. } => {
+            Self::Stripe { name, columns, tier, each, .. } => {
                 let tier = tier.as_ref().map(|tier| format!(" {tier}")).unwrap_or_default();
-                let size = size.map(|own| format!(" of {}", Bytes::new(own))).unwrap_or_default();
-                format!("{name} as a stripe of {columns}{tier} disks{size}")
+                let each = each.map(|own| format!(" of {}", own.words())).unwrap_or_default();
+                format!("{name} as a stripe of {columns}{tier} disks{each}")
             }
             Self::Unit { name, bytes } => {
                 format!("{name} with a stripe unit of {}", Bytes::new(*bytes))
             }
             Self::Bought { name, iops, throughput } => {
-                let throughput = throughput.and_then(BytesPerSec::new);
-                let throughput = throughput.map_or_else(String::new, |own| format!(" and {own}"));
-                format!("{name} with {iops} IOPS{throughput} bought")
+                format!("{name} with {} bought", rates(*iops, *throughput))
             }
             Self::Vcores { host, vcores } => format!("{host} with {vcores} vCores"),
             Self::InstanceIops { host, iops } => format!("{host} with {iops} IOPS"),
@@ -207,21 +216,15 @@ impl Change {
                 volumes.insert("count".to_owned(), Value::Integer(i64::from(*columns)));
                 Some(())
             }
-            Self::Stripe { name, columns, tier, size, unit } => {
-                to_stripe(layout, name, (*columns, *unit), (tier.as_deref(), *size))
+            Self::Stripe { name, columns, tier, each, unit } => {
+                to_stripe(layout, name, (*columns, *unit), (tier.as_deref(), *each))
             }
             Self::Unit { name, bytes } => {
                 named(layout, "stripe", name)?.insert("unit".to_owned(), bytes_value(*bytes));
                 Some(())
             }
             Self::Bought { name, iops, throughput } => {
-                let own = disks(layout, name)?;
-                own.insert("iops".to_owned(), Value::Integer(i64::try_from(*iops).ok()?));
-                if let Some(throughput) = throughput {
-                    let throughput = BytesPerSec::new(*throughput)?.to_string();
-                    own.insert("throughput".to_owned(), Value::String(throughput));
-                }
-                Some(())
+                buy(disks(layout, name)?, (*iops, *throughput))
             }
             Self::Vcores { host, vcores } => {
                 let vcores = Value::Integer(i64::from(*vcores));
@@ -242,6 +245,29 @@ impl Change {
     }
 }
 
+impl StripeDisk {
+    fn words(self) -> String {
+        format!("{} with {}", Bytes::new(self.size), rates(self.iops, self.throughput))
+    }
+}
+
+/// Returns bought rates in words.
+fn rates(iops: u64, throughput: Option<u64>) -> String {
+    let throughput = throughput.and_then(BytesPerSec::new);
+    let throughput = throughput.map_or_else(String::new, |own| format!(" and {own}"));
+    format!("{iops} IOPS{throughput}")
+}
+
+/// Writes bought rates into the keys of a volume.
+fn buy(own: &mut Table, (iops, throughput): (u64, Option<u64>)) -> Option<()> {
+    own.insert("iops".to_owned(), Value::Integer(i64::try_from(iops).ok()?));
+    if let Some(throughput) = throughput {
+        let throughput = BytesPerSec::new(throughput)?.to_string();
+        own.insert("throughput".to_owned(), Value::String(throughput));
+    }
+    Some(())
+}
+
 /// Returns a size as layouts have it.
 fn bytes_value(bytes: u64) -> Value {
     Value::String(Bytes::new(bytes).exact().to_string())
@@ -252,7 +278,7 @@ fn to_stripe(
     layout: &mut Table,
     name: &str,
     (columns, unit): (u32, u64),
-    (tier, size): (Option<&str>, Option<u64>),
+    (tier, own): (Option<&str>, Option<StripeDisk>),
 ) -> Option<()> {
     let volumes = layout.get_mut("volume")?.as_array_mut()?;
     let is_it = |own: &Value| own.get("name").and_then(Value::as_str) == Some(name);
@@ -273,8 +299,9 @@ fn to_stripe(
         each.remove("size");
         each.insert("tier".to_owned(), Value::String(tier.to_owned()));
     }
-    if let Some(size) = size {
+    if let Some(StripeDisk { size, iops, throughput }) = own {
         each.insert("size".to_owned(), bytes_value(size));
+        buy(&mut each, (iops, throughput))?;
     }
     stripe.insert("volumes".to_owned(), Value::Table(each));
     let stripes = layout.entry("stripe").or_insert_with(|| Value::Array(Vec::new()));
@@ -354,7 +381,7 @@ mod tests {
             name: "log".to_owned(),
             columns: 3,
             tier: Some("P10".to_owned()),
-            size: None,
+            each: None,
             unit: 64 << 10,
         };
         let striped = after(&stripe);

@@ -46,7 +46,7 @@ pub mod system;
 pub mod verdict;
 
 pub use case::Case;
-pub use change::Change;
+pub use change::{Change, StripeDisk};
 pub use diagnosis::{Failure, diagnose};
 pub use error::DiagnoseError;
 pub use follow::{Facts, Follow};

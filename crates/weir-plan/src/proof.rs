@@ -8,7 +8,7 @@ use crate::answer::{Answer, Cheaper, Plan, Reason};
 use crate::error::PlanError;
 use crate::need::Need;
 use crate::planner::{Outcome, Question, plan};
-use crate::promise::promise;
+use crate::promise::with_promises;
 use crate::share::{WHOLE, in_percent};
 use crate::verify::{Got, How, VerifyError, verify};
 use std::fmt::Write as _;
@@ -109,7 +109,7 @@ pub fn prove(
         proof.is_failed = true;
         proof.notes.push(too_slow(&answer.plan, &got, may_grow));
     } else {
-        let queues = queues(question, &answer.plan, &got)?;
+        let queues = queues(question, &answer.plan, &got, may_grow)?;
         answer.plan.reasons.splice(0..0, queues);
     }
     proof.layouts.push(("plan", got));
@@ -215,26 +215,37 @@ pub(crate) fn slow(got: &[Got]) -> String {
     slow.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a reason for each role without a latency target whose requests queue on the plan.
-fn queues(question: &Question<'_>, plan: &Plan, got: &[Got]) -> Result<Vec<Reason>, ProofError> {
+/// Returns a reason for each role without a latency target whose requests queue on the plan. Larger requests than those
+/// of the need have no target, here as elsewhere.
+fn queues(
+    question: &Question<'_>,
+    plan: &Plan,
+    got: &[Got],
+    may_grow: bool,
+) -> Result<Vec<Reason>, ProofError> {
     let layout = Layout::parse("the plan", &plan.layout, question.catalog);
     let layout = layout.map_err(VerifyError::from)?;
+    let need = with_promises(question.need, &layout);
     let mut reasons: Vec<Reason> = Vec::new();
-    for own in question.need.roles.iter().filter(|own| own.latency.is_none()) {
-        // A role with two peaks has two results; its slowest counts.
-        let of_role = got.iter().filter(|got| got.role == own.role);
-        let Some(slowest) = of_role.max_by_key(|got| got.median) else { continue };
-        let Some(most) = promise(&layout, own.role, slowest.request, own.reads) else { continue };
-        if slowest.median > most.nanos() {
-            let (role, took) = (own.role.name(), time(float(slowest.median)));
-            let text = format!(
-                "at the planned rates, requests of {role} queue: their simulated median latency is \
-                 {took}, and an idle disk answers 99 % within {}; if the need states a latency, \
-                 --verify plans the capacity for it",
-                time(float(most.nanos()))
-            );
-            reasons.push(Reason { text, is_key: true });
-        }
+    for own in got {
+        let of_role = |need: &Need| need.role(own.role).cloned();
+        let (Some(stated), Some(promised)) = (of_role(question.need), of_role(&need)) else {
+            continue;
+        };
+        let own = Got { asked_latency: promised.latency, ..*own };
+        let is_judged = stated.latency.is_none() && own.request == stated.request;
+        let Some(most) = promised.latency.filter(|_| is_judged && !own.is_fast()) else { continue };
+        let (role, took) = (own.role.name(), time(float(own.median)));
+        let advice = match may_grow {
+            true => "; a latency in the need makes --verify plan the capacity for it",
+            false => "",
+        };
+        let text = format!(
+            "requests of {role} queue at these rates: their simulated median latency is {took}, and an \
+             idle disk completes 99 % of them within {}{advice}",
+            time(float(most.nanos()))
+        );
+        reasons.push(Reason { text, is_key: true });
     }
     Ok(reasons)
 }

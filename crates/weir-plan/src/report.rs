@@ -45,24 +45,29 @@ pub fn plan_report(
 /// At a limit that is used by this share, requests of random arrivals queue.
 const NEARLY_FULL: f64 = 0.95;
 
-/// Returns the note about a plan that was not simulated.
+/// Returns the notes about a plan that was not simulated. `is_least` says that it is the cheapest for the need, and not
+/// the fastest, which uses a limit up by construction.
 #[must_use]
-pub fn note_without_proof(need: &Need, report: &PlanReport) -> Option<String> {
-    let caps = &report.plan.as_ref()?.caps;
+pub fn notes_without_proof(need: &Need, report: &PlanReport, is_least: bool) -> Vec<String> {
+    let Some(plan) = &report.plan else { return Vec::new() };
+    let mut notes = Vec::new();
     if need.roles.iter().any(|own| own.latency.is_some()) {
         let words = "disks are chosen by latency without waits at limits; verify simulates the plan with \
                      them";
-        return Some(words.to_owned());
+        notes.push(words.to_owned());
     }
-    let rates = caps.iter().filter(|cap| matches!(cap.unit, Unit::Iops | Unit::Rate));
-    let busiest = rates.map(|cap| cap.share).reduce(f64::max)?;
-    (busiest >= NEARLY_FULL).then(|| {
-        format!(
-            "a limit is {} used, and requests may queue there: verify simulates their latency, and \
-             headroom plans for more",
-            percent(busiest)
-        )
-    })
+    let rates = plan.caps.iter().filter(|cap| matches!(cap.unit, Unit::Iops | Unit::Rate));
+    let busiest = rates.max_by(|one, other| one.share.total_cmp(&other.share));
+    if let Some(busiest) = busiest.filter(|cap| is_least && cap.share >= NEARLY_FULL) {
+        notes.push(format!(
+            "{} of {} are {} used, so requests may queue there: verify simulates their latency, and \
+             headroom plans more capacity",
+            busiest.cap,
+            busiest.of,
+            percent(busiest.share)
+        ));
+    }
+    notes
 }
 
 /// Adds a proof to the report of its plan. A plan that fails is removed, with all comparisons to it.

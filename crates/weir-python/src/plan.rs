@@ -182,7 +182,10 @@ impl Request {
         let mut report = report::plan_report(edition, prices, &outcome, notes);
         match proof {
             Some(proof) => report::add_proof(&mut report, proof),
-            None => report.notes.extend(report::note_without_proof(&need, &report)),
+            None => {
+                let notes = report::notes_without_proof(&need, &report, may_grow);
+                report.notes.extend(notes);
+            }
         }
         if let Some(layout) = &there {
             price(&mut report, layout, &question)?;

@@ -4,10 +4,13 @@
 //! that a layout cannot have (too many disks, a cache on a disk that cannot have one) are left out
 //! by [`expand`], which resolves each.
 
+mod stripes;
+
 use crate::limit::{Place, is_cached, is_of_host};
 use crate::measure::Measured;
 use crate::place::Lack;
 use crate::price::{Price, Pricer};
+use stripes::{columns, stripes, units};
 use weir_catalog::{Catalog, Edition, HostSize, PriceBook, Tier};
 use weir_core::{CacheMode, Cap, Place as Medium};
 use weir_diagnose::Change;
@@ -19,23 +22,11 @@ use weir_units::{Bytes, BytesPerSec, Iops};
 /// A limit with less than this share of all waits is left alone.
 pub(crate) const MINOR: f64 = 0.05;
 
-/// Stripe units that candidates have.
-const UNITS: [u64; 4] = [128 << 10, 256 << 10, 512 << 10, 1 << 20];
-
-/// The unit of a new stripe: the advice for transactions. Larger ones are candidates after it.
-const UNIT: u64 = 64 << 10;
-
-/// Columns of a new stripe.
-const STRIPES: [u32; 9] = [2, 3, 4, 5, 6, 8, 10, 12, 16];
-
 /// Fixed steps of [`Steps`].
 const STEPS: [u64; 14] = [110, 120, 130, 150, 175, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_600];
 
 /// vCores of managed instances.
 const VCORES: [u32; 11] = [6, 8, 10, 12, 16, 20, 24, 32, 40, 64, 80];
-
-/// Additional columns of a stripe.
-const COLUMNS: [u32; 9] = [1, 2, 3, 4, 6, 8, 12, 16, 24];
 
 /// Most volumes or stripes to which a file may move.
 const TARGETS: usize = 8;
@@ -79,15 +70,20 @@ impl Steps {
     /// More than any disk has, and far from an overflow.
     const MOST: u64 = 1 << 60;
 
+    /// Returns the rate or size that closes the gap, if the gap is known.
+    fn exact(self, present: u64) -> Option<u64> {
+        // A product of floats may be a trace above a whole number.
+        self.lack.map(|times| whole((float(present) * times - 0.01).ceil()))
+    }
+
     /// Returns what a rate or size can become.
     fn values(self, present: u64) -> impl Iterator<Item = u64> {
         let scaled = move |percent: u64| {
             let scaled = (u128::from(present) * u128::from(percent)).div_ceil(100);
             u64::try_from(scaled).unwrap_or(u64::MAX)
         };
-        // A product of floats may be a trace above a whole number.
-        let exact = self.lack.map(|times| whole((float(present) * times - 0.01).ceil()));
-        let all = STEPS.into_iter().map(scaled).chain(exact.filter(|own| *own > present));
+        let exact = self.exact(present).filter(|own| *own > present);
+        let all = STEPS.into_iter().map(scaled).chain(exact);
         all.map(|own| own.min(Self::MOST))
     }
 }
@@ -187,7 +183,9 @@ fn relief(layout: &Layout, place: Place, steps: Steps, pricer: &Pricer<'_>) -> V
         changes.extend(cache_on(host, export, edition));
         changes.extend(moves(host, export));
         changes.extend(columns(export));
-        changes.extend(edition.map(|own| stripes(host, export, own)).unwrap_or_default());
+        changes.extend(
+            edition.map(|own| stripes(host, export, (own, place.cap, steps))).unwrap_or_default(),
+        );
         let disks = edition.map(|own| disks(host, export, place.cap, (own, steps)));
         changes.extend(disks.unwrap_or_default());
         return changes;
@@ -259,13 +257,6 @@ fn roomier(host: &Host, export: &Export, more: u64, edition: &Edition) -> Vec<Ch
     changes
 }
 
-/// Returns larger units of a stripe: a request that crosses a unit counts once for each column.
-fn units(export: &Export) -> Vec<Change> {
-    let Some(unit) = export.unit else { return Vec::new() };
-    let larger = UNITS.into_iter().filter(|own| *own > unit.get());
-    larger.map(|bytes| Change::Unit { name: export.name.clone(), bytes }).collect()
-}
-
 /// Returns the moves of files to other exports of a machine with room for them.
 fn moves(host: &Host, export: &Export) -> Vec<Change> {
     if host.instance.is_some() {
@@ -290,53 +281,6 @@ fn moves(host: &Host, export: &Export) -> Vec<Change> {
         changes.extend(
             others.map(|other| Change::Move { file: file.name.clone(), on: other.name.clone() }),
         );
-    }
-    changes
-}
-
-fn columns(export: &Export) -> Vec<Change> {
-    let Some(now) = export.unit.and_then(|_| u32::try_from(export.volumes.len()).ok()) else {
-        return Vec::new();
-    };
-    let more = COLUMNS.iter().map(|more| now.saturating_add(*more));
-    more.map(|columns| Change::Columns { name: export.name.clone(), columns }).collect()
-}
-
-/// Returns the stripes that a volume of a machine can become: of its own tier and size, and of lower tiers or smaller
-/// disks that hold the data together.
-fn stripes(host: &Host, export: &Export, edition: &Edition) -> Vec<Change> {
-    let (None, [id]) = (export.unit, export.volumes.as_slice()) else { return Vec::new() };
-    let Some(volume) = host.volumes.get(id.0) else { return Vec::new() };
-    let is_remote = volume.spec.place == Medium::Remote && host.instance.is_none();
-    if !is_remote || volume.choices().has_own_limits {
-        return Vec::new();
-    }
-    let family = volume.family.as_deref().unwrap_or_default();
-    let tiers = edition.tier_set(family).map(|set| set.tiers.as_slice()).unwrap_or_default();
-    let size = volume.spec.size.get();
-    let mut changes = Vec::new();
-    let mut stripe = |columns, tier, size| {
-        let name = export.name.clone();
-        changes.push(Change::Stripe { name, columns, tier, size, unit: UNIT });
-    };
-    for columns in STRIPES {
-        stripe(columns, None, None);
-        if let Ok(bought) = edition.provisioned(family) {
-            // The smallest disks that hold the data together.
-            let step = bought.size_step.unwrap_or(Bytes::gib(1)).get().max(1);
-            let each = size.div_ceil(u64::from(columns)).next_multiple_of(step);
-            let each = each.max(bought.min_size.get());
-            if each < size {
-                stripe(columns, None, Some(each));
-            }
-        }
-        let smaller =
-            tiers.iter().filter(|tier| volume.tier.is_some() && tier.holds < volume.spec.size);
-        for tier in
-            smaller.filter(|tier| u64::from(columns).saturating_mul(tier.holds.get()) >= size)
-        {
-            stripe(columns, Some(tier.name.clone()), None);
-        }
     }
     changes
 }

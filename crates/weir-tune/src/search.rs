@@ -142,19 +142,36 @@ fn is_alone(place: Place, measured: &Measured) -> bool {
     })
 }
 
-/// Returns the change that has the effect of two, one after the other, if there is one: a new stripe is built once.
-fn fused(first: &Change, then: &Change) -> Option<Change> {
-    if subjects(first) != subjects(then) {
+/// Returns the change that has the effect of two, one after the other, if there is one: a stripe is built once, with the
+/// columns, the unit and the rates that it ends with.
+fn merged(first: &Change, then: &Change) -> Option<Change> {
+    let is_same_kind = |one: &Change| std::mem::discriminant(one) == std::mem::discriminant(then);
+    if subjects(first).first() != subjects(then).first() {
         return None;
     }
-    let mut one = first.clone();
-    match (&mut one, then) {
+    let mut first = first.clone();
+    match (&mut first, then) {
         (Change::Stripe { unit, .. }, Change::Unit { bytes, .. }) => *unit = *bytes,
-        (Change::Stripe { columns, .. }, Change::Columns { columns: more, .. }) => *columns = *more,
-        _ if std::mem::discriminant(first) == std::mem::discriminant(then) => one = then.clone(),
+        (Change::Stripe { columns, .. }, Change::Columns { columns: then, .. }) => *columns = *then,
+        (Change::Stripe { each: Some(each), .. }, Change::Bought { iops, throughput, .. }) => {
+            (each.iops, each.throughput) = (*iops, *throughput);
+        }
+        (Change::Unit { .. }, Change::Columns { .. })
+        | (Change::Columns { .. }, Change::Unit { .. }) => {
+            return Some(Change::All(vec![first, then.clone()]));
+        }
+        (Change::All(parts), Change::Unit { .. } | Change::Columns { .. })
+            if parts.iter().any(is_same_kind) =>
+        {
+            parts.retain(|part| !is_same_kind(part));
+            parts.push(then.clone());
+        }
+        (first, then) if is_same_kind(first) && subjects(first) == subjects(then) => {
+            return Some(then.clone());
+        }
         _ => return None,
     }
-    Some(one)
+    Some(first)
 }
 
 /// A search in progress.
@@ -360,7 +377,7 @@ impl<'a> Search<'a> {
             Layout::parse("layout.toml", &text, self.bench.catalog).ok().map(|_| text)
         };
         let mut earlier = changes.iter().enumerate();
-        let one = earlier.find_map(|(at, own)| Some((at, fused(own, &more)?)));
+        let one = earlier.find_map(|(at, own)| Some((at, merged(own, &more)?)));
         if let Some((at, one)) = one {
             // The changes between them may need the earlier one, or one like it.
             let mut early = changes.to_vec();
@@ -418,21 +435,32 @@ impl<'a> Search<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use weir_diagnose::StripeDisk;
 
     #[test]
     fn a_new_stripe_is_built_once() {
         let name = || "data".to_owned();
         let stripe = |columns, unit| {
             let tier = Some("P10".to_owned());
-            Change::Stripe { name: name(), columns, tier, size: None, unit }
+            Change::Stripe { name: name(), columns, tier, each: None, unit }
         };
         let unit = Change::Unit { name: name(), bytes: 4 };
         let columns = Change::Columns { name: name(), columns: 5 };
-        assert_eq!(fused(&stripe(2, 1), &unit), Some(stripe(2, 4)));
-        assert_eq!(fused(&stripe(2, 1), &columns), Some(stripe(5, 1)));
-        assert_eq!(fused(&stripe(2, 1), &stripe(3, 3)), Some(stripe(3, 3)));
-        assert_eq!(fused(&unit, &columns), None);
+        assert_eq!(merged(&stripe(2, 1), &unit), Some(stripe(2, 4)));
+        assert_eq!(merged(&stripe(2, 1), &columns), Some(stripe(5, 1)));
+        assert_eq!(merged(&stripe(2, 1), &stripe(3, 3)), Some(stripe(3, 3)));
+        let both = Change::All(vec![unit.clone(), columns.clone()]);
+        assert_eq!(merged(&unit, &columns), Some(both.clone()));
+        let wider = Change::Columns { name: name(), columns: 6 };
+        assert_eq!(merged(&both, &wider), Some(Change::All(vec![unit, wider])));
         let other = Change::Unit { name: "log".to_owned(), bytes: 4 };
-        assert_eq!(fused(&stripe(2, 1), &other), None);
+        assert_eq!(merged(&stripe(2, 1), &other), None);
+        let disk = |iops| {
+            let each = Some(StripeDisk { size: 8, iops, throughput: Some(9) });
+            Change::Stripe { name: name(), columns: 2, tier: None, each, unit: 1 }
+        };
+        let bought = Change::Bought { name: name(), iops: 7, throughput: Some(9) };
+        assert_eq!(merged(&disk(3), &bought), Some(disk(7)));
+        assert_eq!(merged(&stripe(2, 1), &bought), None);
     }
 }

@@ -59,7 +59,11 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let mut report = report::plan_report(edition, prices, &outcome, notes);
     match proof {
         Some(proof) => report::add_proof(&mut report, proof),
-        None => report.notes.extend(report::note_without_proof(&need, &report)),
+        None => {
+            let is_least = args.budget.is_none() && !args.fastest;
+            let notes = report::notes_without_proof(&need, &report, is_least);
+            report.notes.extend(notes);
+        }
     }
     let there = args.present.as_deref().or(file.keep.as_deref());
     if let Some(path) = there {

@@ -309,7 +309,7 @@ fn a_latency_is_held_against_the_simulation() {
     let median = report["verified"][0]["median_ns"].as_u64().expect("a time");
     assert!(median > 20_000_000, "{median}");
     assert!(report["verified"][0]["median_target_ns"].is_null());
-    let queue = "requests of data queue: their simulated median latency is";
+    let queue = "requests of data queue at these rates: their simulated median latency is";
     assert!(report["plan"]["key_points"].to_string().contains(queue), "{report}");
     // One more has room, and the median is that of the medium, 1.9 ms, and a little.
     let (report, code) = verify(&[&rates[..], &["--latency", "3ms"]].concat());
@@ -359,7 +359,8 @@ fn a_plan_that_is_nearly_full_says_so_without_a_simulation() {
     let note = |iops| {
         let args = ["--edition", "azure-premium-2015", "--size", "4TiB", "--iops", iops];
         let stdout = met(&place, &args);
-        stdout.contains("used, and requests may queue there: verify simulates")
+        stdout.contains("disk operations of data are ")
+            && stdout.contains(" used, so requests may queue there")
     };
     // Four P30 have 20,000 IOPS.
     assert!(note("19000") && !note("18000"));
