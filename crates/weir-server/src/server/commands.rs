@@ -1,6 +1,6 @@
 //! Commands to a running server: resizes, tiers, cache modes, crashes, warm-ups.
 
-use super::shared::{HostState, Shared, ask, gone, refuse};
+use super::shared::{HostState, Shared, Used, ask, gone, refuse};
 use crate::control::Request;
 use crate::error::ServerError;
 use crate::host_loop::Behind;
@@ -115,7 +115,11 @@ impl Shared {
         let edition = self.edition.as_ref();
         // The files of an instance share its storage: no other may come or grow between the check of the room and
         // the end of the change.
-        let _alone = self.is_of_instance(name)?.then(|| self.one_at_a_time());
+        let is_of_instance = self.is_of_instance(name)?;
+        let _alone = is_of_instance.then(|| self.one_at_a_time());
+        if !is_of_instance {
+            self.check_used(name, size)?;
+        }
         let mut before = None;
         let change = self.change(name, "it is being resized", |host, id| {
             before.clone_from(&host.volumes[id.0].tier);
@@ -141,6 +145,27 @@ impl Shared {
         let after = change.to.tier.clone();
         change.keep();
         Ok(Tiers { before, after })
+    }
+
+    /// Checks that a volume whose bytes are elsewhere, in the files of a mount, does not shrink below them.
+    fn check_used(&self, name: &str, size: Bytes) -> Result<(), ServerError> {
+        let Some(Used(used)) = self.used.get() else { return Ok(()) };
+        let hosts = self.hosts();
+        let (at, id) = self.find(&hosts, name)?;
+        let mut exports = hosts[at].layout.exports.iter();
+        let Some(export) = exports.find(|export| export.volumes.contains(&id)) else {
+            return Ok(());
+        };
+        let columns = export.volumes.len() as u64;
+        let (export, own) = (export.name.clone(), Bytes::new(size.get().saturating_mul(columns)));
+        drop(hosts);
+        match used(&export).map(Bytes::new) {
+            Some(held) if held > own => Err(refuse(
+                name,
+                format!("the files of {export} hold {held}, more than {own}; delete some first"),
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Gives a volume the limits of a tier, its size unchanged.

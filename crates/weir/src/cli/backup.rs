@@ -28,9 +28,9 @@ pub(crate) enum BackupCommand {
                       instant, without stopping their clients, and are read through the limits of \
                       their tiers. Stripes get their final names when all of them are \
                       complete.\n\n\
-                      Exit codes: 0 complete; 1 --verify found damage; 2 wrong input, or too \
-                      little space on a target; 3 a source or target failed; 130 Ctrl-C. \
-                      docs/BACKUP.md describes the format.")]
+                      Exit codes: 0 complete; 1 --verify found damage, or a volume that is not \
+                      served is missing; 2 wrong input, or too little space on a target; 3 a source \
+                      or target failed; 130 Ctrl-C. docs/BACKUP.md describes the format.")]
     Run(Box<BackupRunArgs>),
     /// Find the cheapest target disks, with the stripes and transfer size, that complete a backup
     /// within its window.

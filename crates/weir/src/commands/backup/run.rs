@@ -19,7 +19,7 @@ mod targets;
 use super::kept;
 use crate::cli::{BackupRunArgs, KeyArgs};
 use crate::commands::page;
-use crate::error::{CliError, FAILED};
+use crate::error::{CliError, FAILED, NO};
 use crate::output;
 use crate::progress::Moving;
 use crate::signals::Signals;
@@ -208,12 +208,17 @@ fn back_up(
     )?;
     let mut report = report(args, &made, &sinks, freeze.as_ref());
     report.notes.extend(sources.notes.iter().cloned());
-    let code = after::finish(
+    let mut code = after::finish(
         args,
         &mut report,
         after::Rest { limits: &limits, base, targets: &targets, served, keys: keys.as_ref() },
         (freeze, signals),
     );
+    for own in &sources.missing {
+        let what = format!("it lacks {}, which is not served: {}", own.name, own.reason);
+        after::warn(&mut report, &what);
+        code = code.max(NO);
+    }
     Ok((report, code))
 }
 

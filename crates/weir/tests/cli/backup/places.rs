@@ -43,6 +43,22 @@ fn volumes_for_backups_are_no_sources_unless_they_are_named() {
 }
 
 #[test]
+fn a_volume_that_is_not_served_is_missing_and_said_to_be() {
+    let mut rig = serve(LAYOUT);
+    rig.write("data", 0, &pattern(1, 1 << 20));
+    rig.write("log", 0, &pattern(2, 1 << 20));
+    drop(rig.server.take());
+    fs::remove_file(rig.place.path("d/volumes/log/meta.json")).expect("the metadata");
+    rig.server = Some(rig.place.serve(LAYOUT, &["--data", "d"]));
+    let (stdout, stderr, code) = run(rig.place.weir(&["backup", "run", "--to", "b", "-o", "json"]));
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!((sources(&rig, &report, "b"), code), (vec!["data".to_owned()], Some(1)), "{stderr}");
+    assert!(stderr.contains("it lacks log, which is not served: "), "{stderr}");
+    // One that is named is an error, as before.
+    rig.refuse("log --to b", 2, "log is not served");
+}
+
+#[test]
 fn a_server_of_volumes_for_backups_has_nothing_to_back_up() {
     let volume =
         |name: &str| format!("[[volume]]\nname = \"{name}\"\nsize = \"8 MiB\"\nunlimited = true\n");

@@ -126,6 +126,12 @@ fn a_volume_is_resized_under_its_files() {
         let (_, said, code) = run(rig.place.weir(args));
         assert_eq!((said.as_str(), code), (expect, Some(2)));
     };
+    std::fs::write(rig.path("v").join("a"), vec![1; 3 << 20]).expect("a file");
+    must(shell("sync \"$0\"/a", &[&rig.path("v")]));
+    let (_, said, code) = run(rig.place.weir(&["volume", "resize", "v", "2MiB"]));
+    let expect =
+        "weir: volume \"v\": the files of v hold 3 MiB, more than 2 MiB; delete some first\n";
+    assert_eq!((said.as_str(), code), (expect, Some(2)));
     refused(
         &["volume", "create", "other", "--size", "1GiB"],
         "weir: volume \"other\": the volumes of a mount are those of its layout; unmount, and add \

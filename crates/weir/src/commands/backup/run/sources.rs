@@ -13,7 +13,7 @@ use weir_backup::{Cancel, Export};
 use weir_layout::Layout;
 use weir_oltp::Description;
 use weir_proto::Uri;
-use weir_report::status::VolumeStatus;
+use weir_report::status::{Refused, VolumeStatus};
 
 /// A source as it was found.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub(super) struct Sources {
     pub(super) oltp: Option<String>,
     database: Option<String>,
     pub(super) notes: Vec<String>,
+    /// Volumes that all sources would include if they were served.
+    pub(super) missing: Vec<Refused>,
 }
 
 impl Sources {
@@ -75,6 +77,8 @@ impl Sources {
                 false => self.add_export(name, Some(served), layout)?,
             }
         }
+        let is_source = |own: &&Refused| !targets.are_export(&own.name);
+        self.missing = served.before.refused.iter().filter(is_source).cloned().collect();
         let left_out = left_out.join(", ");
         if names.is_empty() {
             return Err(CliError::Refused(
