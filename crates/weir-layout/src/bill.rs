@@ -312,7 +312,12 @@ impl HostBill<'_> {
             Some((family, limits)) => {
                 bought(name, family, (volume.spec.size, limits), count, self.prices)
             }
-            None => vec![Line::of(format!("{name}: disk of {family}"), count, None)],
+            // A disk whose limits follow from its size is paid by its size alone.
+            None => {
+                let price = self.prices.and_then(|own| own.unit(family, Per::Gib));
+                let what = format!("{name}: GiB of {family}");
+                vec![Line::of(what, gib(volume.spec.size) * count, price)]
+            }
         }
     }
 }

@@ -46,6 +46,21 @@ fn disks_cost_what_their_tier_or_their_limits_cost() {
 }
 
 #[test]
+fn a_disk_whose_limits_follow_from_its_size_is_paid_by_it() {
+    let disk = |family: &str, size: &str, count: u32| {
+        bill(&format!(
+            "edition = \"aws\"\nhost = {{ size = \"m5.4xlarge\" }}\n[[stripe]]\nname = \"s\"\nunit = \"64 KiB\"\n\
+             volumes = {{ count = {count}, family = \"{family}\", size = \"{size}\" }}\n"
+        ))
+    };
+    // 560.64 for the machine, and 0.10 for a GiB.
+    let gp2 = disk("gp2", "500 GiB", 2);
+    assert_eq!((gp2.month().to_string().as_str(), gp2.unknown().count()), ("660.64", 0), "{gp2:?}");
+    let larger = disk("gp2", "501 GiB", 2);
+    assert_eq!(larger.month().to_string(), "660.84");
+}
+
+#[test]
 fn items_without_a_price_are_named() {
     let check = |disks: &str, expect: &str| {
         let bill = machine(disks);
