@@ -425,7 +425,7 @@ fn of_tier(keys: &VolumeKeys, edition: &Edition, tier: &Tier) -> Result<Resolved
     let size = keys.size.unwrap_or(tier.size);
     if size > tier.holds {
         let reason = format!(
-            "size {size} is more than {} holds ({}); leave out one of tier and size",
+            "size {size} is more than {} holds ({}); use a larger tier, or a smaller size",
             tier.name, tier.holds
         );
         return Err(TierProblem::Wrong(("size", reason)));

@@ -88,7 +88,7 @@ impl FromStr for Address {
                 Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
                     Ok(Self::Tcp(address.to_owned()))
                 }
-                _ => Err(bad("it needs a host and a port")),
+                _ => Err(bad("it needs a host and a port of at most 65535")),
             },
             _ => Err(bad("it is not systemd, and does not start with unix: or tcp:")),
         }

@@ -65,9 +65,14 @@ pub(crate) fn check_host<'a>(
         if !name_of(authority).as_ref().is_some_and(is_own) {
             return Err(Refusal::new(
                 StatusCode::MISDIRECTED_REQUEST,
-                format!(
-                    "Host {authority:?} is not a name of this listener; use 127.0.0.1 or {own}"
-                ),
+                match own {
+                    "127.0.0.1" => {
+                        format!("Host {authority:?} is not a name of this listener; use {own}")
+                    }
+                    _ => format!(
+                        "Host {authority:?} is not a name of this listener; use 127.0.0.1 or {own}"
+                    ),
+                },
             ));
         }
     }

@@ -120,7 +120,10 @@ fn missing(
     }
     if places.is_empty() {
         let found = catalog.get(name)?;
-        let edition = found.first().map_or("the catalog", |found| found.edition().name());
+        let edition = match (&args.edition, found.first()) {
+            (Some(named), _) => catalog.edition(named)?.name(),
+            (None, found) => found.map_or("the catalog", |found| found.edition().name()),
+        };
         let words = format!(
             "no price of {name} is known in {edition}; weir catalog update makes an edition with \
              prices that you download"

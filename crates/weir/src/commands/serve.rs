@@ -7,7 +7,7 @@ use crate::cli::ServeArgs;
 use crate::error::CliError;
 use crate::input::{edition_of, read_layout, say_notes};
 use crate::output;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::path::PathBuf;
 use weir_blob::Endpoint;
@@ -26,6 +26,7 @@ pub(crate) fn run(args: &ServeArgs, catalog: &Catalog) -> Result<u8, CliError> {
         )));
     }
     check_checksums(args, &layout)?;
+    check_addresses(args)?;
     let web = Web::bind(&args.web, Some(&args.control.control))?;
     // A server never ends by itself.
     let waiting = Waiting::<Infallible>::begin()?;
@@ -116,10 +117,29 @@ fn warn_if_remote(address: &Address, is_open: bool) {
     }
 }
 
+/// Refuses an address that is given twice: the second would find the first in use.
+fn check_addresses(args: &ServeArgs) -> Result<(), CliError> {
+    let mut all: Vec<String> = args.nbd.iter().map(ToString::to_string).collect();
+    all.push(Address::Unix(args.control.control.clone()).to_string());
+    let mut seen = BTreeSet::new();
+    match all.iter().find(|own| !seen.insert(*own)) {
+        Some(twice) => Err(CliError::Refused(format!(
+            "{twice} is given twice, by --nbd or --control; give each an address of its own"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Returns the file of each volume with a write log.
 fn write_logs_of(args: &ServeArgs) -> Result<BTreeMap<String, PathBuf>, CliError> {
     let mut logs = BTreeMap::new();
     for (volume, file) in &args.write_logs {
+        if let Some((other, _)) = logs.iter().find(|(_, own)| *own == file) {
+            return Err(CliError::Refused(format!(
+                "--write-log {volume}={}: it is the write log of {other}; give each volume a file of its own",
+                file.display()
+            )));
+        }
         if logs.insert(volume.clone(), file.clone()).is_some() {
             return Err(CliError::Refused(format!(
                 "--write-log {volume}={}: {volume} has a write log already; name each volume once",

@@ -25,6 +25,10 @@ impl<'a> Web<'a> {
                     .to_owned(),
             ));
         }
+        if args.web_remote && args.web.is_none() && args.metrics.is_none() {
+            let words = "--web-remote is for --web and --metrics, and neither is given";
+            return Err(CliError::Refused(words.to_owned()));
+        }
         let bound = |address: &String| Bound::new(address, args.web_remote);
         let page = args.web.as_ref().map(bound).transpose()?;
         let metrics = args.metrics.as_ref().map(bound).transpose()?;

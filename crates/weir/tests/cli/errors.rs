@@ -119,9 +119,9 @@ fn arguments() {
     for (address, reason) in [
         ("somewhere", "it is not systemd, and does not start with unix: or tcp:"),
         ("unix:", "the path is empty"),
-        ("tcp:localhost", "it needs a host and a port"),
-        ("tcp::10809", "it needs a host and a port"),
-        ("tcp:localhost:99999", "it needs a host and a port"),
+        ("tcp:localhost", "it needs a host and a port of at most 65535"),
+        ("tcp::10809", "it needs a host and a port of at most 65535"),
+        ("tcp:localhost:99999", "it needs a host and a port of at most 65535"),
     ] {
         let expect = format!(
             "error: invalid value '{address}' for '--nbd <ADDRESS>': {address:?} is not an \
@@ -334,6 +334,17 @@ fn a_socket_or_a_folder_that_another_has() {
         3,
         "weir: cannot listen on unix:none/nbd.sock: No such file or directory (os error 2)\n",
     );
+    let twice = "weir: unix:other.sock is given twice, by --nbd or --control; give each an address of its own\n";
+    check_in(&place, &serve(&["--nbd", "unix:other.sock", "--control", "other.sock"]), 2, twice);
+    check_in(&place, &serve(&["--nbd", "unix:other.sock", "--nbd", "unix:other.sock"]), 2, twice);
+    let log = ["--nbd", "unix:other.sock", "--write-log", "v=w.log", "--write-log", "u=w.log"];
+    let expect =
+        "weir: --write-log u=w.log: it is the write log of v; give each volume a file of its own\n";
+    check_in(&place, &serve(&[&log[..], &["--control", "other-control.sock"]].concat()), 2, expect);
+    assert!(!place.path("w.log").exists(), "nothing is left");
+    let remote = ["--nbd", "unix:other.sock", "--control", "other-control.sock", "--web-remote"];
+    let expect = "weir: --web-remote is for --web and --metrics, and neither is given\n";
+    check_in(&place, &serve(&remote), 2, expect);
     // One port, twice.
     let tcp = Place::new();
     tcp.file("layout.toml", LAYOUT);
