@@ -17,6 +17,7 @@ mod backup_local_ssd;
 mod backup_options;
 mod backup_stripes;
 mod backup_targets;
+mod bought;
 mod bursts_or_slow;
 mod cache_pressure;
 mod ceiling;

@@ -1,5 +1,6 @@
 //! Functions for rules on limits: throttled subjects, and the wording of findings.
 
+use super::bought::more_of;
 use super::rule::{Candidate, Rule};
 use crate::case::{
     Case, JudgedSubject, amount, basis_words, cap_words, moments, size, unloaded_words,
@@ -158,7 +159,7 @@ pub(super) fn ruled_out(
     out
 }
 
-/// Returns the fix for a file or disk: the next tier, if there is one.
+/// Returns the fix for a file or disk: the next tier, higher bought rates or a larger size, if there is one.
 pub(super) fn next_tier(
     case: &Case<'_>,
     id: SubjectId,
@@ -197,13 +198,13 @@ pub(super) fn next_tier(
             );
             (action, Some(Change::Tier { name, tier: tier.name.clone() }))
         }
-        _ => (
-            format!(
+        _ => more_of(case, disk, needs_bytes).unwrap_or_else(|| {
+            let action = format!(
                 "no larger tier is known for {}: stripe it, or distribute the load over more files",
                 own.name
-            ),
-            None,
-        ),
+            );
+            (action, None)
+        }),
     }
 }
 

@@ -87,6 +87,31 @@ fn waits_of_a_fast_disk_that_were_counted_are_throttling() {
     }
 }
 
+/// Disks without tiers have no next one: rates are bought, or follow from the size.
+#[test]
+fn a_disk_without_tiers_is_advised_to_buy_or_to_grow() {
+    let place = place();
+    let check = |layout: &str, advice: &str, iops: f64| {
+        place.file("layout.toml", layout);
+        observed(&place, "held.fio");
+        let (stdout, _, code) = run(place.weir(&["diagnose", "run.weirobs", "-o", "json"]));
+        assert_eq!(code, Some(1), "{stdout}");
+        let report: Value = serde_json::from_str(&stdout).expect("JSON");
+        let first = &report["findings"][0];
+        assert_eq!(first["check_id"], 101, "{first:#}");
+        let fix = first["action"].as_str().expect("advice");
+        assert!(fix.contains(advice), "{fix}");
+        let expected = first["effect"]["iops_after"].as_f64().expect("a rate");
+        assert!((expected / iops - 1.0).abs() < 0.02, "{first:#}");
+    };
+    let bought = "edition = \"azure-now\"\nhost = { size = \"D16s_v5\" }\n[[volume]]\nname = \"data\"\n\
+                  family = \"premium-ssd-v2\"\nsize = \"100 GiB\"\niops = 3000\nthroughput = \"125 MB/s\"\n";
+    check(bought, "buy 6,000 IOPS and 119 MiB/s for data", 6_000.0);
+    let sized = "edition = \"aws\"\nhost = { size = \"m5.4xlarge\" }\n[[volume]]\nname = \"data\"\nfamily = \"gp2\"\n\
+                 size = \"1000 GiB\"\n";
+    check(sized, "grow data to 2000 GiB: the limits of gp2 follow from the size", 6_000.0);
+}
+
 #[test]
 fn a_run_below_its_limits_is_healthy() {
     let place = place();
