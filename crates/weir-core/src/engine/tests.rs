@@ -11,6 +11,7 @@ use weir_units::{Share, Span};
 mod ahead;
 mod backlog;
 mod cache;
+mod commands;
 mod hot_plug;
 mod log_rate;
 mod properties;
@@ -627,6 +628,10 @@ fn invalid_requests_are_refused() {
     check(0, u64::MAX, 512, Refused::OutOfRange);
     check(0, 0, 0, Refused::BadLength);
     check(0, 0, MAX_REQUEST + 1, Refused::BadLength);
+    // One that ends where the device does is not.
+    let offset = (1 << 40) - 512;
+    let last = Request { device: DeviceId(0), op: Op::Read, offset, len: 512, tag: 0 };
+    assert_eq!(engine.handle_request(Instant::ZERO, &last), Ok(()));
     let bad = |device, expect| {
         let mut spec = host(vec![volume(0, 0)]);
         spec.devices = vec![device];
