@@ -159,6 +159,30 @@ fn a_cache_that_is_switched_off_writes_back_at_once() {
     assert_eq!(engine.totals(VolumeId(0)).map(|t| t.written_back), Some(BLOCK));
 }
 
+/// Notices additional time of a write that the cache has taken as one of a ReadWrite volume.
+#[test]
+fn a_write_that_waits_for_the_cache_takes_its_time_after_a_change_of_mode() {
+    let mut spec = host(vec![volume(0, 0)]);
+    spec.volumes[0].cache = CacheMode::ReadWrite;
+    spec.cached = limits(10, 0);
+    let cache = spec.cache.as_mut().expect("a cache");
+    cache.write_through = Some(Latency::fixed(Span::from_micros(400)));
+    let mut engine = engine(spec);
+    for block in [0, 100] {
+        let write = request(0, Op::Write, block, 1);
+        engine.handle_request(Instant::ZERO, &write).expect("a write");
+    }
+    // The second waits until 100 ms.
+    let soon = Instant::from_nanos(SEC / 20);
+    engine.set_cache_mode(soon, VolumeId(0), CacheMode::ReadOnly).expect("a volume");
+    engine.handle_timeout(secs(1));
+    let done = core::iter::from_fn(|| engine.poll_event()).filter_map(|event| match event {
+        Event::Completed(done) => Some((done.hit, done.medium)),
+        Event::WrittenBack { .. } => None,
+    });
+    assert_eq!(done.collect::<Vec<_>>(), [(true, Span::from_micros(100)); 2]);
+}
+
 /// Notices a miss or a write of a cached volume that does not pass the limits of the cache.
 #[test]
 fn misses_and_writes_of_a_cached_volume_pass_the_limits_of_the_cache() {

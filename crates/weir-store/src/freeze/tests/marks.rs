@@ -45,6 +45,7 @@ fn durable_changes_survive_a_loss_of_power_and_count_as_changed() {
     back_up(&freezable, &[]);
     assert!(freezable.write_durably(BLOCK, &[2; 512]).unwrap());
     assert!(freezable.zero_durably(3 * BLOCK, 512, true).unwrap());
+    assert_eq!(store.unsynced(), 0);
     let after = store.crash(1).unwrap();
     let mut found = [0xee; 512];
     for (at, byte) in [(BLOCK, 2), (3 * BLOCK, 0)] {
