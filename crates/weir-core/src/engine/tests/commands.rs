@@ -1,6 +1,33 @@
-//! Sizes, limits and credits, at the start and after a change.
+//! Requests that are refused, and sizes, limits and credits at the start and after a change.
 
 use super::*;
+
+#[test]
+fn invalid_requests_are_refused() {
+    let mut engine = engine(host(vec![volume(0, 0)]));
+    let mut check = |device, offset, len, expect| {
+        let request = Request { device: DeviceId(device), op: Op::Read, offset, len, tag: 0 };
+        assert_eq!(engine.handle_request(Instant::ZERO, &request), Err(expect));
+    };
+    check(1, 0, 512, Refused::NoDevice);
+    check(0, 1 << 40, 512, Refused::OutOfRange);
+    check(0, u64::MAX, 512, Refused::OutOfRange);
+    check(0, 0, 0, Refused::BadLength);
+    check(0, 0, MAX_REQUEST + 1, Refused::BadLength);
+    // One that ends where the device does is not.
+    let offset = (1 << 40) - 512;
+    let last = Request { device: DeviceId(0), op: Op::Read, offset, len: 512, tag: 0 };
+    assert_eq!(engine.handle_request(Instant::ZERO, &last), Ok(()));
+    let bad = |device, expect| {
+        let mut spec = host(vec![volume(0, 0)]);
+        spec.devices = vec![device];
+        assert_eq!(Engine::new(spec).err(), Some(expect));
+    };
+    let unit = Bytes::kib(64);
+    bad(DeviceSpec::Volume(3), SpecError::NoSuchVolume { device: 0, volume: 3 });
+    bad(DeviceSpec::Stripe { unit, columns: vec![0] }, SpecError::BadStripe { device: 0 });
+    bad(DeviceSpec::Stripe { unit, columns: vec![0, 0] }, SpecError::BadStripe { device: 0 });
+}
 
 /// Notices a size that is not that of the smallest column in whole units, and one that a change
 /// of a column leaves as it was.
