@@ -34,3 +34,43 @@ impl TraceHash {
         self.0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cap, DeviceId, Op, Waits};
+    use alloc::collections::BTreeSet;
+    use weir_units::{Instant, Span};
+
+    /// Notices a field that is left out, or a hash that is the same for all runs.
+    #[test]
+    fn each_time_length_device_and_wait_changes_the_hash() {
+        let (time, span) = (Instant::from_nanos, Span::from_nanos);
+        let wait = |cap, nanos| {
+            let mut waits = Waits::default();
+            waits.charge(cap, span(nanos));
+            waits
+        };
+        let (arrived, at, waits) = (time(10), time(1_000), wait(Cap::DiskBytes, 90));
+        let (device, op, len, medium, hit) = (DeviceId(0), Op::Read, 4096, span(900), false);
+        let base = Completion { tag: 0, device, op, len, arrived, at, waits, medium, hit };
+        let all = [
+            base,
+            Completion { at: time(1_001), ..base },
+            Completion { arrived: time(11), ..base },
+            Completion { len: 4097, ..base },
+            Completion { device: DeviceId(1), ..base },
+            Completion { medium: span(901), ..base },
+            Completion { waits: wait(Cap::LogRate, 90), ..base },
+            Completion { waits: wait(Cap::DiskIops, 90), ..base },
+        ];
+        let hash = |completion: &Completion| {
+            let mut hash = TraceHash::default();
+            hash.record(completion);
+            hash.get()
+        };
+        let hashes: BTreeSet<u64> = all.iter().map(hash).collect();
+        assert_eq!(hashes.len(), all.len());
+        assert_eq!(hash(&Completion { tag: 7, ..base }), hash(&base), "drivers number freely");
+    }
+}

@@ -224,6 +224,26 @@ mod tests {
         assert_eq!(dirty.unsent(), 64);
     }
 
+    /// Notices a range that is rounded to fewer blocks than it touches: a part of a write would
+    /// never be written back.
+    #[test]
+    fn a_write_makes_every_block_dirty_that_it_touches_in_part() {
+        let mut dirty = Dirty::default();
+        assert_eq!(dirty.new_blocks(4095, 2), 2);
+        assert_eq!(dirty.mark(4095, 2), 2);
+        assert_eq!(dirty.ranges(), [(0, 8192)]);
+    }
+
+    /// Notices a range that is rounded to more blocks than it covers: the rest of these would
+    /// never be written back.
+    #[test]
+    fn a_discard_forgets_no_block_that_it_covers_in_part() {
+        let mut dirty = Dirty::default();
+        dirty.mark(0, 3 * 4096);
+        assert_eq!(dirty.discard(1, 3 * 4096 - 2), 1);
+        assert_eq!(dirty.ranges(), [(0, 4096), (8192, 4096)]);
+    }
+
     /// An operation on one volume's cache.
     #[derive(Debug, Clone)]
     enum Step {

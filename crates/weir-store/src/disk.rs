@@ -24,7 +24,10 @@ pub(crate) fn replace_file(dir: &Path, name: &str, content: &[u8]) -> Result<()>
 
 /// Makes the names in a folder durable.
 pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
-    File::open(dir).and_then(|d| d.sync_all()).map_err(|e| StoreError::io("sync", dir, e))
+    File::open(dir).and_then(|d| d.sync_all()).map_err(|e| StoreError::io("sync", dir, e))?;
+    #[cfg(test)]
+    synced::note(dir);
+    Ok(())
 }
 
 /// Creates a folder, and those above it, unless it is there; makes the names of
@@ -99,4 +102,69 @@ pub(crate) fn names_in(dir: &Path) -> Result<Option<Vec<String>>> {
     }
     names.sort_unstable();
     Ok(Some(names))
+}
+
+/// The folders whose names a test has made durable.
+#[cfg(test)]
+pub(crate) mod synced {
+    use std::cell::RefCell;
+    use std::path::{Path, PathBuf};
+
+    thread_local! {
+        static FOLDERS: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
+    }
+
+    pub(super) fn note(dir: &Path) {
+        FOLDERS.with_borrow_mut(|folders| folders.push(dir.to_owned()));
+    }
+
+    /// Returns those of `act`, which keeps to this thread, in their order.
+    pub(crate) fn during<T>(act: impl FnOnce() -> T) -> Vec<PathBuf> {
+        FOLDERS.take();
+        act();
+        FOLDERS.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::freeze::{Folder, Home};
+    use crate::{DataDir, ErrorKind, NewVolume};
+    use weir_units::Bytes;
+
+    /// Notices names that are not made durable at all. The system syncs no folder there.
+    #[test]
+    fn a_folder_that_cannot_be_synced_is_an_error() {
+        assert_eq!(sync_dir(Path::new("/proc")).unwrap_err().kind(), ErrorKind::Io);
+    }
+
+    /// Notices a new, replaced or removed name that a loss of power takes back.
+    #[test]
+    fn names_of_files_and_folders_are_made_durable_where_they_change() {
+        let dir = tempfile::tempdir().unwrap();
+        let (top, a, b) = (dir.path(), dir.path().join("a"), dir.path().join("a/b"));
+        assert_eq!(synced::during(|| create_dirs(&b).unwrap()), [top, &a]);
+        assert_eq!(synced::during(|| create_dirs(&b).unwrap()), [top; 0]);
+        assert_eq!(synced::during(|| replace_file(&b, "changes", b"1").unwrap()), [&*b]);
+        assert_eq!(synced::during(|| Folder(b.clone()).forget().unwrap()), [&*b]);
+    }
+
+    /// Notices a volume that is not there after a loss of power, or there again.
+    #[test]
+    fn volumes_that_come_and_go_are_made_durable_in_their_folders() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = DataDir::open(dir.path(), "").unwrap();
+        let volumes = dir.path().join("volumes");
+        let new = |checksums| NewVolume { size: Bytes::mib(1), attributes: [].into(), checksums };
+        let plain = synced::during(|| drop(data.volume("db", new(Some(false))).unwrap()));
+        assert!(plain.contains(&volumes), "{plain:?}");
+        let gone = synced::during(|| data.remove("db").unwrap());
+        assert_eq!(gone, [&*volumes]);
+        // The list of layers may have been put in its place just before.
+        drop(data.paged_volume("pages", new(None)).unwrap());
+        let mut opened = None;
+        let synced = synced::during(|| opened = Some(data.volume("pages", new(None)).unwrap()));
+        assert_eq!(synced, [volumes.join("pages")]);
+    }
 }

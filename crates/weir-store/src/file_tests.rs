@@ -244,6 +244,19 @@ fn after_a_failed_sync_no_later_one_succeeds() {
     assert_eq!(second.to_string(), lost(dir.path()));
 }
 
+/// Notices a sync that leaves out the names of new files.
+#[test]
+fn a_folder_whose_sync_failed_fails_the_sync() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 1 << 18);
+    // A device, which is never synced.
+    store.folder.set(File::open("/dev/null").unwrap()).unwrap();
+    store.write_at(0, &[1]).unwrap();
+    let first = store.sync().unwrap_err();
+    assert_eq!(first.to_string(), format!("cannot sync {}", dir.path().display()));
+    assert_eq!(store.sync().unwrap_err().to_string(), lost(dir.path()));
+}
+
 #[test]
 fn a_file_that_was_not_synced_in_its_new_length_does_not_carry_a_new_size() {
     let dir = tempfile::tempdir().unwrap();

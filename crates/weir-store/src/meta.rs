@@ -362,6 +362,16 @@ mod tests {
         assert!(!dir.path().join("meta.json.tmp").exists());
     }
 
+    /// Notices a file that takes its name before its content is durable.
+    #[test]
+    fn metadata_that_cannot_be_synced_does_not_take_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        // A device takes writes, and is never synced.
+        std::os::unix::fs::symlink("/dev/null", dir.path().join("meta.json.tmp")).unwrap();
+        assert_eq!(example().save(dir.path()).unwrap_err().kind(), ErrorKind::Io);
+        assert_eq!(Meta::load(dir.path()).unwrap(), None);
+    }
+
     #[test]
     fn a_file_of_the_format_before_lists_no_segments() {
         let dir = tempfile::tempdir().unwrap();

@@ -391,6 +391,35 @@ fn a_segment_that_was_lost_or_cut_is_told_and_the_others_are_served() {
     assert_eq!(buf, [0]);
 }
 
+/// Notices a record of changes that is still there after somebody repaired the bytes.
+#[test]
+fn the_changes_of_a_damaged_volume_are_unknown_after_its_repair() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = volume(&dir, "db").unwrap();
+    db.write_at(4096, &[7]).unwrap();
+    db.sync().unwrap();
+    drop(db);
+    let is_known = || volume(&dir, "db").unwrap().freezable().tracking().known;
+    assert!(is_known());
+    cut(&segment(&dir), 100);
+    assert_eq!(volume(&dir, "db").unwrap_err().kind(), ErrorKind::Damaged);
+    cut(&segment(&dir), 8 << 20);
+    assert!(!is_known());
+}
+
+/// Notices changes that count as known although a sync has lost bytes.
+#[test]
+fn the_changes_of_a_volume_are_unknown_after_a_failed_sync() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(volume(&dir, "db").unwrap());
+    // A file that takes every length and cannot be synced.
+    std::os::unix::fs::symlink("/proc/self/comm", segment(&dir)).unwrap();
+    let db = volume(&dir, "db").unwrap();
+    assert!(db.freezable().tracking().known);
+    assert_eq!(db.sync().unwrap_err().kind(), ErrorKind::Io);
+    assert!(!db.freezable().tracking().known);
+}
+
 #[test]
 fn a_segment_is_listed_by_the_sync_that_promises_it_and_only_then() {
     let dir = tempfile::tempdir().unwrap();

@@ -11,6 +11,7 @@ use weir_units::{Share, Span};
 mod ahead;
 mod backlog;
 mod cache;
+mod commands;
 mod hot_plug;
 mod log_rate;
 mod properties;
@@ -613,29 +614,6 @@ fn new_burst_limits_admit_nothing_in_the_past() {
     for c in &load.done {
         assert_eq!(c.at - c.arrived, c.waits.total() + c.medium, "{c:?}");
     }
-}
-
-#[test]
-fn invalid_requests_are_refused() {
-    let mut engine = engine(host(vec![volume(0, 0)]));
-    let mut check = |device, offset, len, expect| {
-        let request = Request { device: DeviceId(device), op: Op::Read, offset, len, tag: 0 };
-        assert_eq!(engine.handle_request(Instant::ZERO, &request), Err(expect));
-    };
-    check(1, 0, 512, Refused::NoDevice);
-    check(0, 1 << 40, 512, Refused::OutOfRange);
-    check(0, u64::MAX, 512, Refused::OutOfRange);
-    check(0, 0, 0, Refused::BadLength);
-    check(0, 0, MAX_REQUEST + 1, Refused::BadLength);
-    let bad = |device, expect| {
-        let mut spec = host(vec![volume(0, 0)]);
-        spec.devices = vec![device];
-        assert_eq!(Engine::new(spec).err(), Some(expect));
-    };
-    let unit = Bytes::kib(64);
-    bad(DeviceSpec::Volume(3), SpecError::NoSuchVolume { device: 0, volume: 3 });
-    bad(DeviceSpec::Stripe { unit, columns: vec![0] }, SpecError::BadStripe { device: 0 });
-    bad(DeviceSpec::Stripe { unit, columns: vec![0, 0] }, SpecError::BadStripe { device: 0 });
 }
 
 #[test]

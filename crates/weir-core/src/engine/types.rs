@@ -186,3 +186,19 @@ pub(super) fn narrow(n: u64) -> u32 {
     debug_assert!(u32::try_from(n).is_ok(), "{n} does not fit");
     n as u32
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Notices a counter that stays at zero, or takes the bytes of the other direction.
+    #[test]
+    fn reads_and_writes_are_counted_with_their_bytes() {
+        let mut totals = Totals::default();
+        for (op, len) in [(Op::Read, 8192), (Op::Write, 4096), (Op::WriteThrough, 512)] {
+            totals.count(op, len);
+        }
+        assert_eq!((totals.reads, totals.read_bytes), (1, 8192));
+        assert_eq!((totals.writes, totals.write_bytes), (2, 4608));
+    }
+}

@@ -11,6 +11,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use weir_units::Bytes;
 
+mod marks;
+
 const SIZE: u64 = 8 * BLOCK;
 
 /// A record on a medium: what a process finds, and what is there after a power loss.

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 mod concurrent;
+mod unknown;
 
 /// Seals at every second sync what was not written for one.
 const QUICK: Pace = Pace { every: 2, quiet: 1 };

@@ -149,6 +149,78 @@ fn complete(engine: &mut Engine, now: Instant, request: &Request) -> Completion 
     }
 }
 
+/// Notices a change of the mode that leaves dirty blocks until their age is over.
+#[test]
+fn a_cache_that_is_switched_off_writes_back_at_once() {
+    let mut engine = two_volumes(64, 32);
+    let now = complete(&mut engine, Instant::ZERO, &request(0, Op::Write, 0, 1)).at;
+    engine.set_cache_mode(now, VolumeId(0), CacheMode::None).expect("a volume");
+    engine.handle_timeout(Instant::from_nanos(SEC / 10));
+    assert_eq!(engine.totals(VolumeId(0)).map(|t| t.written_back), Some(BLOCK));
+}
+
+/// Notices additional time of a write that the cache has taken as one of a ReadWrite volume.
+#[test]
+fn a_write_that_waits_for_the_cache_takes_its_time_after_a_change_of_mode() {
+    let mut spec = host(vec![volume(0, 0)]);
+    spec.volumes[0].cache = CacheMode::ReadWrite;
+    spec.cached = limits(10, 0);
+    let cache = spec.cache.as_mut().expect("a cache");
+    cache.write_through = Some(Latency::fixed(Span::from_micros(400)));
+    let mut engine = engine(spec);
+    for block in [0, 100] {
+        let write = request(0, Op::Write, block, 1);
+        engine.handle_request(Instant::ZERO, &write).expect("a write");
+    }
+    // The second waits until 100 ms.
+    let soon = Instant::from_nanos(SEC / 20);
+    engine.set_cache_mode(soon, VolumeId(0), CacheMode::ReadOnly).expect("a volume");
+    engine.handle_timeout(secs(1));
+    let done = core::iter::from_fn(|| engine.poll_event()).filter_map(|event| match event {
+        Event::Completed(done) => Some((done.hit, done.medium)),
+        Event::WrittenBack { .. } => None,
+    });
+    assert_eq!(done.collect::<Vec<_>>(), [(true, Span::from_micros(100)); 2]);
+}
+
+/// Notices a miss or a write of a cached volume that does not pass the limits of the cache.
+#[test]
+fn misses_and_writes_of_a_cached_volume_pass_the_limits_of_the_cache() {
+    let mut spec = host(vec![volume(0, 0)]);
+    spec.volumes[0].cache = CacheMode::ReadOnly;
+    spec.cached = limits(10, 0);
+    let mut engine = engine(spec);
+    for (block, op) in [(0, Op::Read), (100, Op::Read), (200, Op::Write)] {
+        engine.handle_request(Instant::ZERO, &request(0, op, block, 1)).expect("in range");
+    }
+    engine.handle_timeout(secs(1));
+    let totals = engine.totals(VolumeId(0)).expect("the volume");
+    assert_eq!((totals.hits, totals.reads, totals.writes), (0, 2, 1));
+    // The second waits for 100 ms, and the third for 200 ms.
+    assert_eq!(totals.waits[Cap::HostCachedIops], 300_000_000);
+}
+
+/// Notices the latency of the disk for what the cache serves or takes, and additional time of
+/// writes that is left out or added to others.
+#[test]
+fn each_request_takes_the_time_of_what_serves_it() {
+    let mut engine = two_volumes(64, 32);
+    let (cache, _) = engine.cache.as_mut().expect("a cache");
+    cache.write_through = Some(Latency::fixed(Span::from_micros(400)));
+    let mut check = |device, op, hit, micros| {
+        let done = complete(&mut engine, Instant::ZERO, &request(device, op, 0, 1));
+        assert_eq!((done.hit, done.medium), (hit, Span::from_micros(micros)), "{device} {op:?}");
+    };
+    // The ReadOnly cache: the disk, the disk and the cache, and the cache.
+    check(1, Op::Read, false, 1_000);
+    check(1, Op::Write, false, 1_400);
+    check(1, Op::WriteThrough, false, 1_400);
+    check(1, Op::Read, true, 100);
+    // The ReadWrite cache.
+    check(0, Op::Write, true, 100);
+    check(0, Op::WriteThrough, false, 1_000);
+}
+
 #[test]
 fn dirty_blocks_stay_in_the_cache_while_reads_evict_others() {
     let mut engine = two_volumes(64, 32);

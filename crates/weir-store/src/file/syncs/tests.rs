@@ -99,3 +99,19 @@ fn a_sync_that_ends_after_a_resize_promises_no_lengths() {
     store.sync().unwrap();
     assert_eq!(store.durable_segments(), BTreeSet::from([0, 1]));
 }
+
+/// Notices a sync that promises files which a shrinking has removed meanwhile.
+#[test]
+fn a_sync_that_ends_after_a_shrinking_promises_no_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 100_000);
+    store.write_at(0, &[1; 100_000]).unwrap();
+    let shrink = || {
+        store.adopt(Bytes::new(100)).unwrap();
+        store.cut().unwrap();
+    };
+    while_syncing(&store, shrink).unwrap();
+    assert_eq!(store.durable_segments(), BTreeSet::new());
+    store.sync().unwrap();
+    assert_eq!(store.durable_segments(), BTreeSet::from([0]));
+}

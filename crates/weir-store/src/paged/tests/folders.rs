@@ -1,6 +1,7 @@
 //! Files on the medium: found again, found damaged, or left by a crash.
 
 use super::model::{BASE, SEGMENT, START, create, open};
+use crate::paged::log::{Files, Medium};
 use crate::paged::{PAGE, PageRange, PagedStore};
 use crate::store::Store;
 use crate::{DataDir, ErrorKind, NewVolume, disk};
@@ -350,4 +351,24 @@ fn a_log_does_not_grow_for_ever() {
     fs::write(&log, &new_log).unwrap();
     fs::write(&map, &old_map).unwrap();
     damaged(dir.path(), "layers/00000/log belongs to a later map than the one beside it");
+}
+
+/// Notices a log whose new frame, or whose frames found at the start, are not made durable. A device
+/// takes writes, and is never synced.
+#[test]
+fn a_log_that_cannot_be_synced_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/dev/null", dir.path().join("log")).unwrap();
+    let mut files = Files::new(dir.path());
+    assert_eq!(files.append(0, &[0; 48]).unwrap_err().kind(), ErrorKind::Io);
+    assert_eq!(files.settle().unwrap_err().kind(), ErrorKind::Io);
+}
+
+/// Notices a log that was put in its place just before, and is not there after a loss of power.
+#[test]
+fn a_log_that_is_found_is_made_durable_with_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("log"), []).unwrap();
+    let synced = disk::synced::during(|| Files::new(dir.path()).settle().unwrap());
+    assert_eq!(synced, [dir.path()]);
 }
