@@ -66,6 +66,10 @@ impl DataDir {
         }
         let volumes = path.join(VOLUMES);
         disk::create_dirs(&volumes)?;
+        // A process that was killed may have made folders and volumes whose names are not durable yet.
+        disk::sync_parent(&path)?;
+        disk::sync_dir(&path)?;
+        disk::sync_dir(&volumes)?;
         // A crash came between the two steps of a removal.
         for name in disk::names_in(&volumes)?.unwrap_or_default() {
             if name.starts_with(GONE) {

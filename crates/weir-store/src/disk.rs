@@ -2,7 +2,7 @@
 
 use crate::{Result, StoreError};
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::path::Path;
 
 /// Replaces the content of a file atomically: a reader finds the old content or the new one, also
@@ -30,17 +30,32 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Makes the name of a folder durable. A parent that may not be read is left alone: its owner has made the folder, and
+/// not this program.
+pub(crate) fn sync_parent(dir: &Path) -> Result<()> {
+    match sync_dir(parent_of(dir)) {
+        Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
+            Ok(())
+        }
+        synced => synced,
+    }
+}
+
+fn parent_of(dir: &Path) -> &Path {
+    match dir.parent() {
+        // The parent of a relative path of one part is written as "".
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
 /// Creates a folder, and those above it, unless it is there; makes the names of
 /// new ones durable.
 pub(crate) fn create_dirs(dir: &Path) -> Result<()> {
     if dir.is_dir() {
         return Ok(());
     }
-    let parent = match dir.parent() {
-        // The parent of a relative path of one part is written as "".
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    let parent = parent_of(dir);
     create_dirs(parent)?;
     match fs::create_dir(dir) {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists || !dir.is_dir() => {
@@ -165,6 +180,20 @@ mod tests {
         drop(data.paged_volume("pages", new(None)).unwrap());
         let mut opened = None;
         let synced = synced::during(|| opened = Some(data.volume("pages", new(None)).unwrap()));
-        assert_eq!(synced, [volumes.join("pages")]);
+        assert_eq!(synced, [volumes.clone(), volumes.join("pages")]);
+    }
+
+    /// A process that was killed while it made them has not synced the names.
+    #[test]
+    fn names_that_a_killed_process_left_are_made_durable_at_the_next_start() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        let new = NewVolume { size: Bytes::mib(1), attributes: [].into(), checksums: Some(false) };
+        drop(DataDir::open(&path, "").unwrap().volume("db", new.clone()).unwrap());
+        let mut data = None;
+        let opened = synced::during(|| data = Some(DataDir::open(&path, "").unwrap()));
+        assert_eq!(opened, [dir.path(), &*path, &*path.join("volumes")]);
+        let volume = synced::during(|| drop(data.unwrap().volume("db", new).unwrap()));
+        assert_eq!(volume, [path.join("volumes")]);
     }
 }

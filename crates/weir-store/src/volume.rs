@@ -97,6 +97,8 @@ impl Volume {
             let _ = Folder(dir.to_owned()).forget();
         })?;
         let Some(found) = found else { return Ok(None) };
+        // Its creation may have failed after the metadata was there, and before its name was durable.
+        disk::sync_parent(dir)?;
         let meta = Arc::new(MetaFile::new(dir, found.clone()));
         let kind = if let Some(layers) = &found.layers {
             if checksums == Some(true) {

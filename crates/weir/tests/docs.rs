@@ -74,7 +74,7 @@ fn the_edition_in_the_documentation_is_the_example_and_is_read() {
         "{tiers}"
     );
     let layout = weir(&["layout", "check", "layout.toml"]);
-    assert!(layout.contains("\nvolumes,host,,,6000,250000000,,,,,data,F2,"), "{layout}");
+    assert!(layout.contains("\nvolumes,host,,,6000,250000000,,,,,,,data,F2,"), "{layout}");
 }
 
 /// The exit codes are said in two places, which must not drift apart.
