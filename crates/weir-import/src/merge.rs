@@ -80,9 +80,6 @@ pub fn import<W: Write>(
     }
     let kinds: Vec<_> = sources.iter().map(|source| source.kind).collect();
     let ignored = options.ignored(&kinds);
-    if let Some(first) = sources.first_mut() {
-        first.sheet.notes.extend(ignored);
-    }
     space_out(&mut sources, options)?;
     let start = start_of(&sources, options)?;
     for source in &mut sources {
@@ -114,7 +111,8 @@ pub fn import<W: Write>(
         let name = sources.first().map(|source| source.name.clone()).unwrap_or_default();
         return Err((name, ImportError::Empty { reason }));
     }
-    let notes: Vec<_> = sources.iter_mut().flat_map(OpenInput::told).collect();
+    let told = sources.iter_mut().flat_map(OpenInput::told);
+    let notes: Vec<_> = ignored.into_iter().chain(told).collect();
     let out = merge.finish(&notes).map_err(of_all)?;
     let inputs = sources.into_iter().map(|source| (source.name, source.kind, source.samples));
     let inputs = inputs.chain(media);

@@ -147,12 +147,12 @@ fn a_disk_without_a_tier_gets_none() {
     let catalog = Catalog::builtin();
     let edition = catalog.edition("aws").ok();
     for (volume, words) in [
-        (0, "volume \"bought\": it has no tier that could become P30: change its rates"),
+        (0, "volume \"bought\": it has no tier, so it cannot change to P30; change its rates"),
         (
             1,
-            "volume \"sized\": it has no tier that could become P30: its limits follow from its size; resize it",
+            "volume \"sized\": it has no tier, so it cannot change to P30; resize it, since its limits follow from its size",
         ),
-        (2, "volume \"own\": it has no tier that could become P30: change its rates"),
+        (2, "volume \"own\": it has no tier, so it cannot change to P30; change its rates"),
     ] {
         let error = layout.hosts[0].retiered(VolumeId(volume), "P30", edition).unwrap_err();
         assert_eq!(error.to_string(), words);
@@ -492,8 +492,8 @@ fn the_place_is_that_of_the_key() {
     );
     check_now(
         "tier = \"P10\"\nsize = \"1 TiB\"",
-        "layout.toml:5:1: volume \"a\": size 1 TiB is more than P10 holds (128 GiB); leave out one \
-         of tier and size",
+        "layout.toml:5:1: volume \"a\": size 1 TiB is more than P10 holds (128 GiB); use a larger \
+         tier, or a smaller size",
     );
     check(
         "volume = [{ family = \"ü\", name = \"a b\" }]",

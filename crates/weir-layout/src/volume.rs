@@ -274,11 +274,11 @@ impl Volume {
     pub(crate) fn in_tier(&self, tier: &str, edition: Option<&Edition>) -> Result<Self, Fault> {
         if self.tier.is_none() {
             let limits = match self.keys.unlimited {
-                true => "it is unlimited",
+                true => "it has no limits",
                 false if self.has_rates(edition) => "change its rates",
-                false => "its limits follow from its size; resize it",
+                false => "resize it, since its limits follow from its size",
             };
-            let reason = format!("it has no tier that could become {tier}: {limits}");
+            let reason = format!("it has no tier, so it cannot change to {tier}; {limits}");
             return Err(contradiction(&self.name, reason).at("tier"));
         }
         let size = Some(self.spec.size);

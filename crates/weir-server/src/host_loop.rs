@@ -706,6 +706,9 @@ impl HostLoop {
         match after {
             After::Nothing => {}
             After::Request { key, held, error, is_durable } => {
+                if let Some(error) = &error {
+                    self.note_full(now, volume, error);
+                }
                 let pending = &mut self.pending[key];
                 pending.jobs -= 1;
                 pending.parts_at_risk -= u32::from(is_durable);

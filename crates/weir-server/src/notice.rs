@@ -27,6 +27,13 @@ pub enum Notice {
         /// It has no room; else something is wrong with it.
         full: bool,
     },
+    /// The store of a volume has no room, and a write has failed. Given at most once a minute.
+    Full {
+        /// The volume.
+        volume: String,
+        /// The store's error.
+        reason: String,
+    },
     /// That is over: the store has it, or a crash of the host has lost it.
     Settled {
         /// The volume.
@@ -132,6 +139,10 @@ impl fmt::Display for Notice {
                      in memory, and flushes fail, until {end}"
                 )
             }
+            Self::Full { volume, reason } => write!(
+                f,
+                "volume {volume:?}: {reason}; such writes fail with ENOSPC until there is space"
+            ),
             Self::DamagedBlock { volume, reason } => write!(
                 f,
                 "volume {volume:?}: {reason}; its reads fail until the whole block is written"

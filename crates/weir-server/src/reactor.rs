@@ -403,6 +403,7 @@ impl Reactor {
                     Notice::NotStored { volume: name(volume), reason, full }
                 }
                 Owing::Ends { volume } => Notice::Settled { volume: name(volume) },
+                Owing::Full { volume, reason } => Notice::Full { volume: name(volume), reason },
             });
         }
         if !self.removing.is_empty() {

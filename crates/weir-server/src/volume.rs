@@ -49,7 +49,7 @@ use overlay::{Change, Cut, Overlay, touched};
 use std::path::Path;
 use std::sync::Arc;
 use weir_store::{Freezable, LoggedStore, Scratch, Store, StoreError, Volume as StoredVolume};
-use weir_units::Bytes;
+use weir_units::{Bytes, Instant};
 
 /// Longer ranges are not zeroed on the host's thread. For a store in memory, this length takes about
 /// a millisecond.
@@ -177,6 +177,8 @@ pub(crate) struct VolumeBytes {
     refused: Option<Arc<StoreError>>,
     /// It was said that there are.
     pub(crate) owing_told: bool,
+    /// Time of the last notice that the store is full.
+    pub(crate) full_told: Option<Instant>,
     /// The host has it on its list of lanes with something to do.
     pub(crate) listed: bool,
 }
@@ -193,6 +195,7 @@ impl VolumeBytes {
             behind: 0,
             refused: None,
             owing_told: false,
+            full_told: None,
             listed: false,
         }
     }

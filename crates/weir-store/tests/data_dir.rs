@@ -102,14 +102,14 @@ fn a_damaged_or_missing_format_is_told_apart_from_a_folder_of_something_else() {
             &DataDir::open(dir.path(), "").unwrap_err(),
             ErrorKind::Damaged,
             message,
-            "write that line into it if this release wrote the folder",
+            "write that line into it if the folder is one of this release",
         );
     };
     let format = dir.path().join("format");
     fs::write(&format, "weXr data 1\n").unwrap();
-    refused("DIR/format is damaged: it reads \"weXr data 1\" instead of \"weir data 1\"");
+    refused("DIR/format is damaged: it contains \"weXr data 1\" instead of \"weir data 1\"");
     fs::remove_file(&format).unwrap();
-    refused("DIR/format is missing; it holds the line \"weir data 1\"");
+    refused("DIR/format is missing; it should contain the line \"weir data 1\"");
     fs::write(&format, "weir data 1\n").unwrap();
     drop(DataDir::open(dir.path(), "").unwrap());
 }

@@ -226,7 +226,7 @@ impl Question<'_> {
             words: limit::words(place.cap).to_owned(),
             of: place.name(self.layout),
             is_bytes: place.cap.counts_bytes(),
-            rate: place.rate(self.layout),
+            rate: place.stated(self.layout),
         }
     }
 

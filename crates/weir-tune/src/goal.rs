@@ -149,7 +149,9 @@ impl FromStr for Target {
 /// Returns the message for a rate that cannot be a goal.
 fn rate_error(name: &str, error: &ParseError) -> String {
     match error {
-        ParseError::NotPositive { .. } => format!("{name}: is 0; give the lowest rate"),
+        ParseError::NotPositive { .. } => {
+            format!("{name} must be more than 0; give the lowest rate to reach")
+        }
         _ => format!("{name}: {error}"),
     }
 }
@@ -282,8 +284,8 @@ mod tests {
             ("iops", "METRIC=VALUE"),
             ("speed=3", "is not a metric"),
             ("latency=0ms", "is 0"),
-            ("iops=0", "iops: is 0; give the lowest rate"),
-            ("throughput=0 MB/s", "throughput: is 0; give the lowest rate"),
+            ("iops=0", "iops must be more than 0; give the lowest rate to reach"),
+            ("throughput=0 MB/s", "throughput must be more than 0; give the lowest rate to reach"),
             ("iops=many", "iops:"),
         ] {
             let error = read(text).expect_err(text);

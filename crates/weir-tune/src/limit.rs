@@ -69,12 +69,27 @@ impl Place {
     /// Returns the limit in operations or bytes per second, of all columns together.
     #[must_use]
     pub fn rate(&self, layout: &Layout) -> Option<u64> {
+        self.sum(layout, |limit| limit.rate.get())
+    }
+
+    /// Returns the limit under its name: the rate of the burst, if that is the limit.
+    #[must_use]
+    pub(crate) fn stated(&self, layout: &Layout) -> Option<u64> {
+        let is_burst = self.cap.is_burst();
+        self.sum(layout, |limit| match limit.burst.filter(|_| is_burst) {
+            Some((peak, _)) => peak.get(),
+            None => limit.rate.get(),
+        })
+    }
+
+    /// Returns the sum of a figure over all columns.
+    fn sum(&self, layout: &Layout, of: impl Fn(Limit) -> u64) -> Option<u64> {
         let (host, export) = self.parts(layout)?;
         let gate = |limits: &GateLimits| match self.cap.counts_bytes() {
             true => limits.bytes,
             false => limits.iops,
         };
-        let base = |limit: Option<Limit>| limit.map(|limit| limit.rate.get());
+        let base = |limit: Option<Limit>| limit.map(&of);
         match export {
             Some(export) => export.volumes.iter().try_fold(0_u64, |sum, id| {
                 let own = base(gate(&host.spec.volumes.get(id.0)?.limits.gate))?;

@@ -61,12 +61,13 @@ fn check_subject(case: &Case<'_>, rule: &Rule, judged: &JudgedSubject<'_>) -> Op
     let cap = &case.system.caps[wait.cap];
     let subject = judged.name(case);
     let latency = judged.facts.latency_ns()?;
+    let limit = if wait.kind.is_burst() { cap.limit.peak() } else { cap.limit.rate };
     let text = format!(
         "the queue depth of {subject} is {}, and {} would reach its limit of {}: latency is {} instead \
          of {} at a depth of {}, at the same throughput",
         rate(depth),
         rate(fills),
-        amount(cap.counts_bytes(), cap.limit.rate),
+        amount(cap.counts_bytes(), limit),
         time(latency),
         time(lower / iops * 1e9),
         whole(lower),

@@ -433,7 +433,7 @@ fn aggregated_counters_of_an_assessment_are_read_once_their_meaning_is_stated() 
 }
 
 #[test]
-fn options_for_other_kinds_are_told_to_be_ignored() {
+fn options_for_other_kinds_are_noted_as_ignored() {
     let file_counts = Some(FileCounts::PerSecond);
     let time_unit = Some(TimeUnit::Seconds);
     let told = |text: String, options: Options| {

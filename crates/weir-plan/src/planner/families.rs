@@ -17,6 +17,7 @@ use weir_layout::Role;
 pub(super) fn families(question: &Question<'_>) -> Result<Vec<Kind>, PlanError> {
     if let Some(kept) = &question.wishes.keep {
         check_roles(kept, question.need)?;
+        check_disks(kept, question)?;
         keeps_no_service(question.edition, kept)?;
     }
     let families = families_of(question)?;
@@ -74,6 +75,20 @@ fn check_architecture(edition: &Edition, wishes: &Wishes) -> Result<(), PlanErro
             let reason = "has a machine with Arm processors, and Windows Server needs x64; leave out os \
                           and ntfs, or state architecture = \"x64\" for a new machine";
             Err(PlanError::need("the layout to keep", reason))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Checks that disk families are not asked for where no disk is new.
+fn check_disks(kept: &Kept, question: &Question<'_>) -> Result<(), PlanError> {
+    let has_disks = |role: Role| kept.pools.iter().any(|pool| pool.roles.contains(&role));
+    let is_kept = question.need.roles.iter().all(|own| has_disks(own.role));
+    match is_kept && !question.wishes.disks.is_empty() {
+        true => {
+            let reason = "is for new disks, and every role of the need has disks in use, which keep their \
+                          family; leave it out";
+            Err(PlanError::need("disks", reason))
         }
         false => Ok(()),
     }

@@ -9,9 +9,9 @@ use weir_core::{
     CACHE_BLOCK, CacheMode, DeviceId, DiskLimits, Event, GateLimits, VolumeId, VolumeSpec,
 };
 use weir_store::{ErrorKind, StoreError};
-use weir_units::{Bytes, Instant, Share};
+use weir_units::{Bytes, Instant, Share, Span};
 
-/// Notices about a ReadWrite cache for the operator, each given once.
+/// Notices about the store of a volume for the operator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Owing {
     /// It keeps blocks that the store does not take: they exist as long as the server
@@ -29,7 +29,17 @@ pub enum Owing {
         /// The volume.
         volume: VolumeId,
     },
+    /// It had no room for a write, which failed. Given at most once a minute.
+    Full {
+        /// The volume.
+        volume: VolumeId,
+        /// The store's error.
+        reason: String,
+    },
 }
+
+/// The least time from one notice about a full store to the next.
+const FULL_AGAIN: Span = Span::from_secs(60);
 
 /// The treatment of data behind the new end when a volume shrinks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -232,6 +242,18 @@ impl HostLoop {
     /// Returns the notices since the last call.
     pub fn take_owing(&mut self) -> Vec<Owing> {
         std::mem::take(&mut self.owing)
+    }
+
+    /// Notes a change that failed since the store is full.
+    pub(super) fn note_full(&mut self, now: Instant, volume: usize, error: &StoreError) {
+        let bytes = &mut self.volumes[volume];
+        let is_due = bytes.full_told.is_none_or(|told| now - told >= FULL_AGAIN);
+        // Of a cache that keeps the data in memory, a notice of its own is given.
+        if error.kind() == ErrorKind::NoSpace && is_due && bytes.owes().is_none() {
+            bytes.full_told = Some(now);
+            let reason = error.to_string();
+            self.owing.push(Owing::Full { volume: VolumeId(volume), reason });
+        }
     }
 
     /// Notes when a volume begins to owe, and when that is over.

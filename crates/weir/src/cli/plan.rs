@@ -91,7 +91,7 @@ pub(crate) struct PlanArgs {
     /// Use this machine or instance size only.
     #[arg(long, value_name = "SIZE")]
     pub(crate) host: Option<String>,
-    /// Processors of machines: x64 or arm64 [default: those of --keep, x64 for Windows, else both].
+    /// Processors of machines: x64 or arm64 [default: those of --keep, x64 for Windows, otherwise both].
     #[arg(long, value_name = "NAME")]
     pub(crate) architecture: Option<Architecture>,
     /// Minimum number of vCPUs.

@@ -289,6 +289,11 @@ fn bursting_is_that_of_each_need() {
     let text = check(&place, &[&args[..], &["-o", "json"]].concat(), 1, "");
     let report: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(rows(&report), [["peak", "data", "no"], ["night", "data", "yes"]], "{report:#}");
+    // A P15 has 1,100 IOPS, and bursts to 3,500.
+    let limits = report["roles"].as_array().expect("roles").iter();
+    let limits: Vec<_> = limits.map(|own| (&own["limit"]["name"], &own["limit"]["rate"])).collect();
+    let (cap, burst) = (Value::from("disk_iops"), Value::from("disk_burst_iops"));
+    assert_eq!(limits, [(&cap, &1_100.into()), (&burst, &3_500.into())], "{report:#}");
 }
 
 /// The throughput of this family follows from its operations, so only these are bought.

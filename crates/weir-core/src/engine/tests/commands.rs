@@ -74,3 +74,32 @@ fn a_host_and_an_added_volume_start_with_the_credits_that_they_are_given() {
     let (added, _) = engine.add_volume(secs(5), added).expect("it fits");
     assert_eq!(engine.credits(added, Cap::DiskIops), Some(0));
 }
+
+/// The number of spent credits is kept, not the part of the bucket; limits without a burst forget it.
+#[test]
+fn new_limits_keep_the_credits_that_were_spent_if_they_burst() {
+    let gate = |peak: Option<u64>| {
+        let limit = Limit { rate: per_sec(500), burst: None, reserve: None };
+        let bursting = |peak| limit.with_burst(per_sec(peak), Span::from_secs(100));
+        GateLimits { iops: Some(peak.map_or(limit, bursting)), bytes: None }
+    };
+    let mut spec = host(vec![volume(0, 0)]);
+    spec.volumes[0].limits.gate = gate(Some(1_500));
+    let limits = spec.volumes[0].limits;
+    let mut engine = engine(spec);
+    let mut after = |peak| {
+        let new = DiskLimits { gate: gate(peak), ..limits };
+        engine.set_disk_limits(Instant::ZERO, VolumeId(0), new).expect("the volume");
+        engine.credits(VolumeId(0), Cap::DiskIops)
+    };
+    assert_eq!(after(Some(1_500)), Some(100_000));
+    let half = "50 %".parse().expect("a share");
+    engine.set_credits(Instant::ZERO, VolumeId(0), half).expect("a volume");
+    let mut after = |peak| {
+        let new = DiskLimits { gate: gate(peak), ..limits };
+        engine.set_disk_limits(Instant::ZERO, VolumeId(0), new).expect("the volume");
+        engine.credits(VolumeId(0), Cap::DiskIops)
+    };
+    let all = [Some(2_500), Some(1_500), Some(700), Some(1_500), None, Some(1_500)].map(&mut after);
+    assert_eq!(all, [Some(150_000), Some(50_000), Some(0), Some(80_000), None, Some(100_000)]);
+}

@@ -1,7 +1,7 @@
 //! Is every request answered once, and rightly, whatever breaks?
 
 use super::rig::{Rig, blocking, host, iops, memory, volume};
-use crate::host_loop::ClientId;
+use crate::host_loop::{ClientId, Owing};
 use proptest::prelude::*;
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -120,6 +120,14 @@ fn a_store_that_fails_fails_its_request_and_nothing_else() {
     let trim = rig.send(rig.me, 0, Request::new(Command::Trim, 0, 65_536, 4096), &[]);
     rig.check(trim, Ok(()));
     assert_eq!(rig.contents(0, 0, 4096), data);
+    // The operator is told once a minute.
+    let reason = "no space left: injected by a test".to_owned();
+    let told = [Owing::Full { volume: VolumeId(0), reason }];
+    assert_eq!(rig.host.take_owing(), told);
+    rig.now += Span::from_secs(60);
+    let full = rig.write(0, 8192, &data);
+    rig.check(full, Err(Errno::NoSpc));
+    assert_eq!(rig.host.take_owing(), told);
 
     store.fail_after(0, Fault::Io);
     let broken = [rig.write(0, 8192, &data), rig.read(0, 0, 4096), rig.flush(0)];
@@ -130,7 +138,8 @@ fn a_store_that_fails_fails_its_request_and_nothing_else() {
     rig.check(again, Ok(()));
     assert_eq!(rig.contents(0, 8192, 4096), data);
     let served = rig.host.served(DeviceId(0)).copied().expect("the device");
-    assert_eq!((served.requests, served.errors), (10, 5));
+    assert_eq!((served.requests, served.errors), (11, 6));
+    assert_eq!(rig.host.take_owing(), [], "an I/O error is none of room");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::error::CliError;
 use std::fs;
 use std::path::Path;
-use weir_catalog::{Edition, PriceBook, PriceList};
+use weir_catalog::{CatalogError, Edition, PriceBook, PriceList};
 use weir_plan::need::NeedFile;
 
 /// Reads the price lists of a file, if one is given.
@@ -39,8 +39,12 @@ pub(crate) fn book<'a>(
 ) -> Result<(Option<PriceBook<'a>>, Vec<String>), CliError> {
     let (region, currency) = (keys.region.as_deref(), keys.currency.as_deref());
     let book = edition.price_book_with(own, region, currency, keys.os.as_deref());
-    let book =
-        book.map_err(|error| CliError::Refused(format!("{error}; --prices FILE takes others")))?;
+    let book = book.map_err(|error| match (&error, path) {
+        (CatalogError::NoPrices { .. }, None) => {
+            CliError::Refused(format!("{error}; --prices FILE takes others"))
+        }
+        _ => error.into(),
+    })?;
     let (Some(path), Some(book)) = (path, book.as_ref()) else {
         return Ok((book, Vec::new()));
     };
