@@ -284,7 +284,7 @@ impl Edition {
         self.provider() == Some("aws") && host.name.starts_with("mac")
     }
 
-    /// Returns whether a machine's processors are only at times its own, by its name: Azure's B, AWS's T, Google's `f1`,
+    /// Returns whether a machine's processors are burstable or shared, by its name: Azure's B, AWS's T, Google's `f1`,
     /// `g1` and small `e2`.
     #[must_use]
     pub fn is_burstable(&self, host: &HostSize) -> bool {
@@ -295,11 +295,14 @@ impl Edition {
     /// that one is, and no Mac.
     #[must_use]
     pub fn may_follow(&self, in_use: Option<&HostSize>, host: &HostSize) -> bool {
-        let is_alike = in_use.is_none_or(|own| {
-            self.architecture(own) == self.architecture(host)
-                && (self.is_burstable(own) || !self.is_burstable(host))
-        });
-        is_alike && !self.runs_only_macos(host)
+        let is_alike = in_use.is_none_or(|own| self.architecture(own) == self.architecture(host));
+        is_alike && self.may_burst(in_use, host) && !self.runs_only_macos(host)
+    }
+
+    /// Returns whether a machine is burstable only if `in_use` is, where there is one.
+    #[must_use]
+    pub fn may_burst(&self, in_use: Option<&HostSize>, host: &HostSize) -> bool {
+        in_use.is_none_or(|own| self.is_burstable(own) || !self.is_burstable(host))
     }
 
     /// Returns a family with provisioned limits.

@@ -44,8 +44,8 @@ impl Edition {
 
 /// Returns whether a size of Azure has a local temporary disk; `None` if that is not known.
 ///
-/// The figures or a `d` in the name say that there is one. A name without `d` means that there is none in the D, E and
-/// F families from version 5 on, and in the second version of B.
+/// The figures or a `d` in the name say that there is one. A name without `d` means that there is none in the D and E
+/// families from version 4 on (from 5 on with AMD), in F from 5 on, and in the second version of B.
 fn temporary_disk(host: &HostSize) -> Option<bool> {
     let name = host.name.strip_prefix("Standard_").unwrap_or(&host.name);
     if host.temp.is_some() || features(name).contains('d') {
@@ -56,6 +56,8 @@ fn temporary_disk(host: &HostSize) -> Option<bool> {
     let version = name.rsplit_once("_v").and_then(|(_, version)| version.parse::<u32>().ok());
     match (family, version) {
         ("D" | "E" | "F", Some(5..)) | ("B", Some(2)) => Some(false),
+        // Of AMD, those of version 4 have one.
+        ("D" | "E", Some(4)) if !features(name).contains('a') => Some(false),
         _ => None,
     }
 }
@@ -76,6 +78,7 @@ mod tests {
         assert_eq!(between("D8ds_v5", "D16ds_v5"), "");
         assert_eq!(between("D8s_v5", "D16as_v5"), "");
         assert!(between("D8s_v3", "D8as_v5").contains("it does not have a local temporary disk"));
+        assert!(between("D16s_v4", "D16ds_v5").contains("it has a local temporary disk"));
         assert!(between("D8s_v5", "D8ds_v5").contains("it has a local temporary disk"));
         // The sources do not say whether these have one.
         assert_eq!(between("L8s", "D8ds_v5"), "");

@@ -252,7 +252,7 @@ impl StripeDisk {
 }
 
 /// Returns bought rates in words.
-fn rates(iops: u64, throughput: Option<u64>) -> String {
+pub(crate) fn rates(iops: u64, throughput: Option<u64>) -> String {
     let throughput = throughput.and_then(BytesPerSec::new);
     let throughput = throughput.map_or_else(String::new, |own| format!(" and {own}"));
     format!("{iops} IOPS{throughput}")

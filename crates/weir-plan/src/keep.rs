@@ -179,7 +179,7 @@ impl Kept {
     ) -> Option<String> {
         let is_stated = file.host.is_some() || file.vcpus.is_some() || file.memory.is_some();
         let size = edition.host(self.host.as_ref()?).ok()?;
-        if is_stated || self.instance.is_some() {
+        if is_stated || self.is_up || self.instance.is_some() {
             return None;
         }
         let (vcpus, memory) = (size.vcpus?, size.memory?);

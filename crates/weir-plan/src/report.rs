@@ -60,8 +60,8 @@ pub fn notes_without_proof(need: &Need, report: &PlanReport, is_least: bool) -> 
     let busiest = rates.max_by(|one, other| one.share.total_cmp(&other.share));
     if let Some(busiest) = busiest.filter(|cap| is_least && cap.share >= NEARLY_FULL) {
         notes.push(format!(
-            "{} of {} are {} used, so requests may queue there: verify simulates their latency, and \
-             headroom plans more capacity",
+            "{} of {} are {} used, so requests may queue there: simulate their latency with verify, \
+             or plan more capacity with headroom",
             busiest.cap,
             busiest.of,
             percent(busiest.share)

@@ -187,13 +187,13 @@ pub(crate) fn check_format(path: &Path) -> Result<bool> {
         Some(found) if found.starts_with(FORMAT_FAMILY) => {
             Err(StoreError::Version { path: file, found: found.to_owned(), known: &[FORMAT] })
         }
-        // Another program has hardly both.
+        // No other program is likely to have both.
         found if path.join(VOLUMES).is_dir() && path.join(lock::FILE).is_file() => {
             let what = match found {
                 Some(found) => format!("is damaged: it contains {found:?} instead of {FORMAT:?}"),
                 None => format!("is missing; it should contain the line {FORMAT:?}"),
             };
-            let hint = "write that line into it if the folder is one of this release";
+            let hint = "write that line into it if this release created the folder";
             Err(StoreError::Damaged { what: format!("{} {what}", file.display()), hint })
         }
         Some(_) => Err(StoreError::Foreign { dir: path.to_owned(), found: FORMAT_FILE.to_owned() }),

@@ -33,10 +33,14 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
 /// Makes the name of a folder durable. A parent that may not be read is left alone: its owner has made the folder, and
 /// not this program.
 pub(crate) fn sync_parent(dir: &Path) -> Result<()> {
+    // The folders of some file systems cannot be synced: of those that are read-only, and of automounters.
+    let needs_none = |kind| {
+        let kinds =
+            [ErrorKind::PermissionDenied, ErrorKind::InvalidInput, ErrorKind::ReadOnlyFilesystem];
+        kinds.contains(&kind)
+    };
     match sync_dir(parent_of(dir)) {
-        Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
-            Ok(())
-        }
+        Err(StoreError::Io { source, .. }) if needs_none(source.kind()) => Ok(()),
         synced => synced,
     }
 }

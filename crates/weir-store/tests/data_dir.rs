@@ -102,7 +102,7 @@ fn a_damaged_or_missing_format_is_told_apart_from_a_folder_of_something_else() {
             &DataDir::open(dir.path(), "").unwrap_err(),
             ErrorKind::Damaged,
             message,
-            "write that line into it if the folder is one of this release",
+            "write that line into it if this release created the folder",
         );
     };
     let format = dir.path().join("format");

@@ -1,36 +1,46 @@
 //! Fixes for disks without tiers: rates that are bought, or that follow from the size.
 
-use crate::case::{Case, amount, size};
-use crate::change::Change;
+use crate::case::{Case, size};
+use crate::change::{self, Change};
 use crate::system::Disk;
 use weir_catalog::{Provisioned, SizedFamily};
-use weir_report::number::{float, whole};
+use weir_report::number::whole;
 use weir_units::{Bytes, BytesPerSec, Iops};
 
+/// Most doublings of a size to look at: from the smallest disk to the largest.
+const DOUBLINGS: usize = 16;
+
 /// Returns the fix for a disk whose rates are bought or follow from its size: about twice the limit, as far as it is
-/// sold. `None` for other disks.
+/// sold. `None` for other disks, and for those with limits of their own.
 pub(super) fn more_of(
     case: &Case<'_>,
     disk: usize,
-    needs_bytes: bool,
+    (needs_bytes, is_peak): (bool, bool),
 ) -> Option<(String, Option<Change>)> {
     let own = &case.system.disks[disk];
     let (edition, family) = (case.edition?, own.family.as_deref()?);
     let stripe = own.stripe.map(|stripe| case.system.stripes[stripe].name.clone());
     let name = stripe.unwrap_or_else(|| own.name.clone());
+    let now = (whole(own.limits.iops?.rate), whole(own.limits.bytes?.rate));
     if let Ok(family) = edition.provisioned(family) {
-        return bought(own, family, (name, needs_bytes));
+        let is_sold = now.0 >= family.min_iops(Bytes::new(own.size?)).get();
+        return is_sold.then(|| bought(own, now, family, (name, needs_bytes)))?;
     }
-    let (family, is_alone) = (edition.sized(family)?, own.stripe.is_none());
-    grown(own, family, (name, needs_bytes)).filter(|_| is_alone)
+    let family = edition.sized(family)?;
+    let base = family.limits(Bytes::new(own.size?)).ok()?.base;
+    let is_own = now != (base.iops.get(), base.throughput.get());
+    if own.stripe.is_some() || is_own {
+        return None;
+    }
+    grown(own, family, (name, needs_bytes, is_peak))
 }
 
 fn bought(
     own: &Disk,
+    now: (u64, u64),
     family: &Provisioned,
     (name, needs_bytes): (String, bool),
 ) -> Option<(String, Option<Change>)> {
-    let now = (whole(own.limits.iops?.rate), whole(own.limits.bytes?.rate));
     let most = family.max_iops(Bytes::new(own.size?));
     let step = family.throughput_step.map_or(1_000_000, BytesPerSec::get).max(1);
     let (iops, throughput) = match needs_bytes {
@@ -46,38 +56,50 @@ fn bought(
         }
     };
     let is_more = if needs_bytes { throughput > now.1 } else { iops.get() > now.0 };
+    let stripe = if own.stripe.is_some() { "use more columns" } else { "stripe it" };
     if !is_more {
-        let words =
-            format!("{name} has the highest rate of {} for its size: stripe it", family.family);
+        let words = format!(
+            "{name} has the highest rate of {} for its size: grow it, or {stripe}",
+            family.family
+        );
         return Some((words, None));
     }
-    let follows = family.throughput_follows;
-    let throughput = (!follows).then_some(throughput);
-    let words = throughput.map(|own| format!(" and {}", amount(true, float(own))));
+    let throughput = (!family.throughput_follows).then_some(throughput);
     let each = if own.stripe.is_some() { "each disk of " } else { "" };
-    let action = format!(
-        "buy {}{} for {each}{name}, or stripe it over more disks",
-        amount(false, float(iops.get())),
-        words.unwrap_or_default()
-    );
+    let rates = change::rates(iops.get(), throughput);
+    let action = format!("buy {rates} for {each}{name}, or {stripe}");
     Some((action, Some(Change::Bought { name, iops: iops.get(), throughput })))
 }
 
 fn grown(
     own: &Disk,
     family: &SizedFamily,
-    (name, needs_bytes): (String, bool),
+    (name, needs_bytes, is_peak): (String, bool, bool),
 ) -> Option<(String, Option<Change>)> {
-    let now = Bytes::new(own.size?);
-    let larger = Bytes::new(now.get().saturating_mul(2)).min(family.max_size);
-    let limits = |size: Bytes| {
-        let limits = family.limits(size).ok()?.base;
-        Some(if needs_bytes { limits.throughput.get() } else { limits.iops.get() })
+    let limit = |size: Bytes| {
+        let limits = family.limits(size).ok()?;
+        let peak = match needs_bytes {
+            true => limits.throughput.map(|(peak, _)| peak.get()),
+            false => limits.iops.map(|(peak, _)| peak.get()),
+        };
+        let base = match needs_bytes {
+            true => limits.base.throughput.get(),
+            false => limits.base.iops.get(),
+        };
+        Some(peak.filter(|_| is_peak).unwrap_or(base))
     };
-    if limits(larger)? <= limits(now)? {
-        let words = format!("{name} has the highest rate of {}: stripe it", family.family);
+    let now = limit(Bytes::new(own.size?))?;
+    // The limit of a burst may stay the same over several doublings.
+    let doubled = (1..u64::BITS).map_while(|times| own.size?.checked_mul(1 << times));
+    let sold = doubled.map(|bytes| Bytes::new(bytes).min(family.max_size)).take(DOUBLINGS);
+    let larger = sold.into_iter().find(|size| limit(*size).is_some_and(|limit| limit > now));
+    let Some(larger) = larger else {
+        let words = format!(
+            "{name} has the highest rate of {}: stripe it, or use a family whose rates are bought",
+            family.family
+        );
         return Some((words, None));
-    }
+    };
     let action = format!(
         "grow {name} to {}: the limits of {} follow from the size; or use a family whose rates are bought",
         size(larger.get()),

@@ -198,7 +198,7 @@ pub(super) fn next_tier(
             );
             (action, Some(Change::Tier { name, tier: tier.name.clone() }))
         }
-        _ => more_of(case, disk, needs_bytes).unwrap_or_else(|| {
+        _ => more_of(case, disk, (needs_bytes, is_peak)).unwrap_or_else(|| {
             let action = format!(
                 "no larger tier is known for {}: stripe it, or distribute the load over more files",
                 own.name

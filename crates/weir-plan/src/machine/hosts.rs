@@ -160,7 +160,11 @@ impl<'a> Machines<'a> {
             (Some(wanted), Some(_)) => is_asked(wanted),
             // A machine that is named is meant.
             (None, Some(_)) => true,
-            (Some(wanted), None) => is_asked(wanted) && edition.may_follow(None, host),
+            (Some(wanted), None) => {
+                is_asked(wanted)
+                    && edition.may_follow(None, host)
+                    && edition.may_burst(self.in_use, host)
+            }
             (None, None) => {
                 edition.may_follow(self.in_use, host)
                     && (!self.runs_windows || is_asked(Architecture::X64))

@@ -248,7 +248,7 @@ impl HostLoop {
     pub(super) fn note_full(&mut self, now: Instant, volume: usize, error: &StoreError) {
         let bytes = &mut self.volumes[volume];
         let is_due = bytes.full_told.is_none_or(|told| now - told >= FULL_AGAIN);
-        // Of a cache that keeps the data in memory, a notice of its own is given.
+        // A cache that keeps the data in memory has its own notice.
         if error.kind() == ErrorKind::NoSpace && is_due && bytes.owes().is_none() {
             bytes.full_told = Some(now);
             let reason = error.to_string();

@@ -152,6 +152,9 @@ impl Shared {
         let Some(Used(used)) = self.used.get() else { return Ok(()) };
         let hosts = self.hosts();
         let (at, id) = self.find(&hosts, name)?;
+        if size >= hosts[at].layout.volumes[id.0].spec.size {
+            return Ok(());
+        }
         let mut exports = hosts[at].layout.exports.iter();
         let Some(export) = exports.find(|export| export.volumes.contains(&id)) else {
             return Ok(());

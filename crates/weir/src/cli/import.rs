@@ -32,29 +32,30 @@ pub(crate) struct ImportArgs {
 impl ImportArgs {
     /// Returns the first option that is given.
     pub(crate) fn given(&self) -> Option<&'static str> {
-        let clock = [
-            (self.clock.utc_offset.is_some(), "--utc-offset"),
-            (self.clock.day_first, "--day-first"),
-        ];
-        let clock = clock.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name);
-        self.given_for_files().or(clock)
+        self.all_given().next()
     }
 
     /// Returns the first option that is given, except for the kind.
     pub(crate) fn given_for_own(&self) -> Option<&'static str> {
-        self.given().filter(|name| *name != "--as")
+        self.all_given().find(|name| *name != "--as")
     }
 
     /// Returns the first option that is given, except for the clock: verbs that take times read those by it, too.
     pub(crate) fn given_for_files(&self) -> Option<&'static str> {
-        let given = [
+        self.all_given().find(|name| !["--utc-offset", "--day-first"].contains(name))
+    }
+
+    fn all_given(&self) -> impl Iterator<Item = &'static str> {
+        let all = [
             (self.kind.is_some(), "--as"),
             (self.every.is_some(), "--every"),
             (self.start.is_some(), "--start"),
             (self.time_unit.is_some(), "--time-unit"),
             (self.file_counts.is_some(), "--file-counts"),
+            (self.clock.utc_offset.is_some(), "--utc-offset"),
+            (self.clock.day_first, "--day-first"),
         ];
-        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, name)| name)
+        all.into_iter().filter(|(is_given, _)| *is_given).map(|(_, name)| name)
     }
 }
 

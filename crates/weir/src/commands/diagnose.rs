@@ -39,6 +39,13 @@ pub(crate) fn run(
     }
     let inputs = args.files.iter().map(|path| Input::open(path, args));
     let inputs = inputs.collect::<Result<Vec<_>, CliError>>()?;
+    if let (Some(option), true) = (args.import.given(), inputs.iter().all(|own| own.is_observation))
+    {
+        let words = format!(
+            "{option} is for files of other tools, and all inputs are observations; leave it out"
+        );
+        return Err(CliError::Refused(words));
+    }
     let inputs = merged(inputs, args)?;
     let limits = Limits::resolve(args, &inputs, catalog)?;
     let mapping = mapping(&args.map)?;
@@ -76,12 +83,6 @@ impl Input {
     fn open(path: &Path, args: &DiagnoseArgs) -> Result<Self, CliError> {
         if !observe::is_observation(path)? {
             return Self::import(&[path.to_owned()], args);
-        }
-        if let Some(option) = args.import.given() {
-            return Err(CliError::Refused(format!(
-                "{}: it is an observation, and {option} is for files of other tools; leave it out",
-                path.display()
-            )));
         }
         let file = File::open(path);
         let file = file.map_err(|source| CliError::Read { path: path.to_owned(), source })?;

@@ -133,7 +133,8 @@ fn tables(layout: &Layout) -> Vec<Table> {
     let mut gates = disks.chain(specs().map(|spec| &spec.uncached));
     if let Some(Reserve { holds, refill }) = gates.find_map(reserve) {
         volumes.notes.push(format!(
-            "each limit lets {holds} of itself pass at once, and {refill} without load fill this reserve again"
+            "limits of the edition have a reserve: {holds} of their rate passes at once, and {refill} without load \
+             fill it again"
         ));
     }
     vec![hosts, volumes, exports]

@@ -120,6 +120,8 @@ fn warn_if_remote(address: &Address, is_open: bool) {
 /// Refuses an address that is given twice: the second would find the first in use.
 fn check_addresses(args: &ServeArgs) -> Result<(), CliError> {
     let mut all: Vec<String> = args.nbd.iter().map(ToString::to_string).collect();
+    // A port of 0 is a free one each time.
+    all.retain(|own| !own.ends_with(":0"));
     all.push(Address::Unix(args.control.control.clone()).to_string());
     let mut seen = BTreeSet::new();
     match all.iter().find(|own| !seen.insert(*own)) {
@@ -134,18 +136,19 @@ fn check_addresses(args: &ServeArgs) -> Result<(), CliError> {
 fn write_logs_of(args: &ServeArgs) -> Result<BTreeMap<String, PathBuf>, CliError> {
     let mut logs = BTreeMap::new();
     for (volume, file) in &args.write_logs {
+        if logs.contains_key(volume) {
+            return Err(CliError::Refused(format!(
+                "--write-log {volume}={}: {volume} has a write log already; name each volume once",
+                file.display()
+            )));
+        }
         if let Some((other, _)) = logs.iter().find(|(_, own)| *own == file) {
             return Err(CliError::Refused(format!(
                 "--write-log {volume}={}: it is the write log of {other}; give each volume a file of its own",
                 file.display()
             )));
         }
-        if logs.insert(volume.clone(), file.clone()).is_some() {
-            return Err(CliError::Refused(format!(
-                "--write-log {volume}={}: {volume} has a write log already; name each volume once",
-                file.display()
-            )));
-        }
+        logs.insert(volume.clone(), file.clone());
     }
     Ok(logs)
 }

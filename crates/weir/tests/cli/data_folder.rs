@@ -29,6 +29,10 @@ fn byte_at(place: &Place, export: &str, offset: u64) -> u8 {
 
 /// A folder that version 0.2.0 wrote: a volume that was resized and recached, a stripe, and a page blob
 /// with a snapshot. Every later version has to read it.
+/// The notice of a full disk.
+const FULL: &str = "weir: volume \"data\": no space left: cannot write disk/volumes/data/data/00000; such writes fail \
+                    with ENOSPC until there is space\n";
+
 #[test]
 fn the_folder_of_an_earlier_release_is_served() {
     needs!("tar");
@@ -178,5 +182,5 @@ fn refuses_read_only_and_serves_full(layout: &str) {
     client.write(2 << 20, &[6; 64 << 10]).expect("there is space");
     client.flush().expect("there is space");
     drop(client);
-    server.stop();
+    server.stop_after(FULL);
 }

@@ -106,7 +106,7 @@ fn a_disk_without_tiers_is_advised_to_buy_or_to_grow() {
     };
     let bought = "edition = \"azure-now\"\nhost = { size = \"D16s_v5\" }\n[[volume]]\nname = \"data\"\n\
                   family = \"premium-ssd-v2\"\nsize = \"100 GiB\"\niops = 3000\nthroughput = \"125 MB/s\"\n";
-    check(bought, "buy 6,000 IOPS and 119 MiB/s for data", 6_000.0);
+    check(bought, "buy 6000 IOPS and 125 MB/s for data", 6_000.0);
     let sized = "edition = \"aws\"\nhost = { size = \"m5.4xlarge\" }\n[[volume]]\nname = \"data\"\nfamily = \"gp2\"\n\
                  size = \"1000 GiB\"\n";
     check(sized, "grow data to 2000 GiB: the limits of gp2 follow from the size", 6_000.0);

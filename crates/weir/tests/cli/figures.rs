@@ -100,8 +100,7 @@ fn a_reserve_is_a_figure_and_a_note() {
         assert_eq!((&own["reserve_s"], &own["reserve_refill_s"]), (&json!(1), &json!(80)), "{own}");
     }
     let (text, _, _) = run(place.weir(&["layout", "check", "layout.toml"]));
-    let note =
-        "each limit lets 1 s of itself pass at once, and 80 s without load fill this reserve";
+    let note = "limits of the edition have a reserve: 1 s of their rate passes at once, and 80 s without load";
     assert!(text.contains(note), "{text}");
 }
 

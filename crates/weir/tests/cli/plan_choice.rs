@@ -210,19 +210,13 @@ fn a_machine_in_use_does_not_shrink_nor_become_burstable_unasked() {
     assert!(same.contains(note), "{same}");
     let (is_burstable, count) = vcpus(&same);
     assert!(!is_burstable && count >= 16, "{same}");
+    let (is_burstable, _) = vcpus(&keep(&["--architecture", "x64"]));
+    assert!(!is_burstable, "the architecture changes nothing else");
     let smaller = keep(&["--vcpus", "1"]);
     assert!(!smaller.contains(note), "{smaller}");
     assert!(vcpus(&smaller).1 < 16, "{smaller}");
     let burstable = keep(&["--host", "Standard_B16ms"]);
     assert!(burstable.contains("Standard_B16ms is burstable: its processors"), "{burstable}");
-}
-
-/// It named mac2.metal first of the machines without a price.
-#[test]
-fn macs_are_not_proposed() {
-    let place = Place::new();
-    let text = met(&place, &["--edition", "aws", "--size", "4TiB", "--iops", "16000"]);
-    assert!(text.contains("without a price: ") && !text.contains("mac2"), "{text}");
 }
 
 #[test]

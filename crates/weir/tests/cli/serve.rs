@@ -289,7 +289,8 @@ fn a_full_disk_is_said_and_nothing_else_is_lost() {
     plain.flush().expect("there is space");
     drop((plain, cached));
     server.stop_after(
-        "weir: volume \"rw\": no space left: cannot write small/data/volumes/rw/data/00000; the \
+        "weir: volume \"v\": no space left: cannot write small/data/volumes/v/data/00000; such writes \
+         fail with ENOSPC until there is space\nweir: volume \"rw\": no space left: cannot write small/data/volumes/rw/data/00000; the \
          data that its cache has acknowledged stays in memory, and flushes fail, until there is \
          space\nweir: volume \"rw\": all data that was kept in memory is stored now\n",
     );

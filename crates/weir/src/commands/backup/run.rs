@@ -215,8 +215,7 @@ fn back_up(
         (freeze, signals),
     );
     for own in &sources.missing {
-        let what = format!("it lacks {}, which is not served: {}", own.name, own.reason);
-        after::warn(&mut report, &what);
+        after::warn_of_missing(&mut report, own);
         code = code.max(NO);
     }
     Ok((report, code))

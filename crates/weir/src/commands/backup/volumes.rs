@@ -24,9 +24,13 @@ fn is_backup_volume(layout: &Layout, name: &str) -> Option<bool> {
 /// Returns whether a backup leaves an export out unless it is named: the layout or the name says that
 /// it is for backups, or it holds some.
 pub(super) fn is_left_out(export: &Export, layout: Option<&Layout>) -> Result<bool, BackupError> {
-    let stated = layout.and_then(|layout| is_backup_volume(layout, export.name()));
-    let is_stated = stated.unwrap_or_else(|| is_backup_name(export.name()));
-    Ok(is_stated || export.is_for_backups()?)
+    Ok(is_for_backups(export.name(), layout) || export.is_for_backups()?)
+}
+
+/// Returns whether the layout, or else the name, says that a volume is for backups.
+pub(super) fn is_for_backups(name: &str, layout: Option<&Layout>) -> bool {
+    let stated = layout.and_then(|layout| is_backup_volume(layout, name));
+    stated.unwrap_or_else(|| is_backup_name(name))
 }
 
 /// Returns whether a place is the file of a layout.

@@ -53,7 +53,10 @@ fn a_volume_that_is_not_served_is_missing_and_said_to_be() {
     let (stdout, stderr, code) = run(rig.place.weir(&["backup", "run", "--to", "b", "-o", "json"]));
     let report: Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!((sources(&rig, &report, "b"), code), (vec!["data".to_owned()], Some(1)), "{stderr}");
-    assert!(stderr.contains("it lacks log, which is not served: "), "{stderr}");
+    assert!(
+        stderr.contains("warning: log is not in this backup, because it is not served: "),
+        "{stderr}"
+    );
     // One that is named is an error, as before.
     rig.refuse("log --to b", 2, "log is not served");
 }

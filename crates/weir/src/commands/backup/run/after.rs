@@ -16,6 +16,7 @@ use weir_backup::verify::verify_assembly;
 use weir_backup::{Assembly, BackupError, Library, Verified, Watch};
 use weir_report::backup_run::BackupRunReport;
 use weir_report::backups::{counted, size};
+use weir_report::status::Refused;
 
 /// The parts of a backup that are needed after it.
 pub(super) struct Rest<'a> {
@@ -30,6 +31,14 @@ pub(super) struct Rest<'a> {
 /// Warns that something went wrong beside a complete backup.
 pub(super) fn warn(report: &mut BackupRunReport, what: &str) {
     output::talk(&format!("weir: warning: the backup is complete, but {what}"));
+    report.notes.push(format!("warning: {what}"));
+}
+
+/// Warns of a volume that is not in the backup.
+pub(super) fn warn_of_missing(report: &mut BackupRunReport, own: &Refused) {
+    let what =
+        format!("{} is not in this backup, because it is not served: {}", own.name, own.reason);
+    output::talk(&format!("weir: warning: {what}"));
     report.notes.push(format!("warning: {what}"));
 }
 

@@ -1,6 +1,6 @@
 //! The sources of a backup.
 
-use super::super::volumes::is_left_out;
+use super::super::volumes::{is_for_backups, is_left_out};
 use super::served::{Freeze, Served};
 use super::targets::Targets;
 use crate::cli::BackupRunArgs;
@@ -32,7 +32,7 @@ pub(super) struct Sources {
     pub(super) oltp: Option<String>,
     database: Option<String>,
     pub(super) notes: Vec<String>,
-    /// Volumes that all sources would include if they were served.
+    /// Volumes that are not served, and would be sources otherwise.
     pub(super) missing: Vec<Refused>,
 }
 
@@ -77,13 +77,23 @@ impl Sources {
                 false => self.add_export(name, Some(served), layout)?,
             }
         }
-        let is_source = |own: &&Refused| !targets.are_export(&own.name);
+        // A column of a stripe is no source, and the stripe is refused as well.
+        let is_column = |name: &str| {
+            let of = name.rsplit_once('-').map(|(of, _)| of);
+            served.before.refused.iter().any(|own| of == Some(own.name.as_str()))
+        };
+        let is_source = |own: &&Refused| {
+            !targets.are_export(&own.name)
+                && !is_column(&own.name)
+                && !is_for_backups(&own.name, layout)
+        };
         self.missing = served.before.refused.iter().filter(is_source).cloned().collect();
         let left_out = left_out.join(", ");
         if names.is_empty() {
-            return Err(CliError::Refused(
-                "there is nothing to back up: the server has no exports".to_owned(),
-            ));
+            return Err(CliError::Refused(format!(
+                "there is nothing to back up: the server has no exports{}",
+                self.missing_words()
+            )));
         }
         if self.all.is_empty() {
             let others = match left_out.is_empty() {
@@ -91,8 +101,9 @@ impl Sources {
                 false => format!(" or for backups ({left_out})"),
             };
             return Err(CliError::Refused(format!(
-                "there is nothing to back up: every export of the server is a target{others}; name \
-                 the exports to back up"
+                "there is nothing to back up: every export of the server is a target{others}{}; name \
+                 the exports to back up",
+                self.missing_words()
             )));
         }
         if !left_out.is_empty() {
@@ -101,6 +112,10 @@ impl Sources {
             ));
         }
         Ok(())
+    }
+
+    fn missing_words(&self) -> String {
+        self.missing.iter().map(|own| format!("; {} is not served", own.name)).collect()
     }
 
     fn add_export(
