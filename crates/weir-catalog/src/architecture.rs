@@ -1,4 +1,4 @@
-//! What the name of a machine states about its processors: the instruction set, and whether they are burstable.
+//! The processors of a machine, by its name: their instruction set, and whether they are burstable.
 //!
 //! | cloud | rule | source |
 //! |---|---|---|
@@ -6,7 +6,6 @@
 //! | AWS | `g` after the generation: `m7gd.large`; and `a1` and Macs after `mac1` | "Amazon EC2 instance type naming conventions": g = AWS Graviton processors |
 //! | Google | the series `t2a`, `c4a`, `n4a` and `a4x` | "Machine families resource guide": Arm machine series |
 
-use std::fmt;
 use std::str::FromStr;
 
 /// The Arm series of Google Cloud.
@@ -46,12 +45,6 @@ impl Architecture {
     }
 }
 
-impl fmt::Display for Architecture {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
 impl FromStr for Architecture {
     type Err = String;
 
@@ -64,7 +57,7 @@ impl FromStr for Architecture {
     }
 }
 
-/// Returns the letters of the features in a name of Azure, which follow the number of vCPUs: `pds` of
+/// Returns the letters in a name of Azure that state features, which follow the number of vCPUs: `pds` of
 /// `Standard_D16pds_v6`, `ads` of `Standard_E96-24ads_v5`.
 pub(crate) fn features(name: &str) -> &str {
     let prefix = "standard_";
@@ -165,15 +158,14 @@ mod tests {
     fn todays_editions_have_both() {
         let catalog = Catalog::builtin();
         let aws = catalog.edition("aws").expect("an edition");
-        let macs = aws.hosts().filter(|host| aws.runs_only_macos(host)).count();
+        let macs = aws.hosts().filter(|host| aws.is_mac(host)).count();
         assert!(macs > 0, "{macs}");
         for name in ["azure-now", "aws", "gcp"] {
             let edition = catalog.edition(name).expect("an edition");
-            let arm = edition
-                .hosts()
-                .filter(|host| edition.architecture(host) == Architecture::Arm64)
-                .count();
-            assert!(arm > 0 && arm < edition.hosts().count() / 2, "{name}: {arm}");
+            for own in [Architecture::X64, Architecture::Arm64] {
+                let mut hosts = edition.hosts();
+                assert!(hosts.any(|host| edition.architecture(host) == own), "{name}: {own:?}");
+            }
         }
     }
 }

@@ -278,9 +278,9 @@ impl Edition {
         Architecture::of_machine(self.provider(), &host.name)
     }
 
-    /// Returns whether a machine is a Mac, on which databases of servers do not run.
+    /// Returns whether a machine is a Mac, which no plan proposes.
     #[must_use]
-    pub fn runs_only_macos(&self, host: &HostSize) -> bool {
+    pub fn is_mac(&self, host: &HostSize) -> bool {
         self.provider() == Some("aws") && host.name.starts_with("mac")
     }
 
@@ -291,18 +291,12 @@ impl Edition {
         is_burstable(self.provider(), &host.name)
     }
 
-    /// Returns whether a machine may take the place of `in_use`, or of none: with the same instruction set, burstable only if
-    /// that one is, and no Mac.
+    /// Returns whether a machine may be proposed to replace `in_use`, apart from its architecture: it is burstable only if
+    /// `in_use` is, and no Mac. Without a machine in use, only Macs are excluded.
     #[must_use]
-    pub fn may_follow(&self, in_use: Option<&HostSize>, host: &HostSize) -> bool {
-        let is_alike = in_use.is_none_or(|own| self.architecture(own) == self.architecture(host));
-        is_alike && self.may_burst(in_use, host) && !self.runs_only_macos(host)
-    }
-
-    /// Returns whether a machine is burstable only if `in_use` is, where there is one.
-    #[must_use]
-    pub fn may_burst(&self, in_use: Option<&HostSize>, host: &HostSize) -> bool {
-        in_use.is_none_or(|own| self.is_burstable(own) || !self.is_burstable(host))
+    pub fn may_replace(&self, in_use: Option<&HostSize>, host: &HostSize) -> bool {
+        let may_burst = in_use.is_none_or(|own| self.is_burstable(own));
+        (may_burst || !self.is_burstable(host)) && !self.is_mac(host)
     }
 
     /// Returns a family with provisioned limits.

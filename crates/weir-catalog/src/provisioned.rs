@@ -57,6 +57,9 @@ pub struct Provisioned {
     pub provenance: Provenance,
 }
 
+/// The unit of throughput of families that publish none, in bytes per second.
+const MB: u64 = 1_000_000;
+
 /// A change of slope: up to a throughput, the family's `throughput_per_iops` applies; more needs
 /// the IOPS of the lower ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,6 +117,32 @@ impl Provisioned {
     pub fn min_throughput(&self, iops: Iops) -> BytesPerSec {
         let each = self.throughput_per_iops_min.map_or(0, BytesPerSec::get);
         self.within(each.saturating_mul(iops.get()))
+    }
+
+    /// Returns the unit in which throughput is bought, in bytes per second; 1 MB/s if none is published.
+    #[must_use]
+    pub fn throughput_unit(&self) -> u64 {
+        self.throughput_step.map_or(MB, BytesPerSec::get)
+    }
+
+    /// Returns the rates on sale for a disk of `size` that are closest to `iops` and `throughput` (bytes per second):
+    /// throughput in whole units, and the IOPS that it needs.
+    #[must_use]
+    pub fn closest(&self, size: Bytes, iops: u64, throughput: u64) -> Limits {
+        // What follows from the operations is not bought in units.
+        let unit = if self.throughput_follows { 1 } else { self.throughput_unit() };
+        let throughput = throughput.checked_next_multiple_of(unit).unwrap_or(throughput);
+        let each = self.throughput_per_iops.map_or(u64::MAX, BytesPerSec::get);
+        let needed = Iops::new(iops.max(throughput.div_ceil(each)));
+        let least = self.min_iops(size);
+        let iops = needed.unwrap_or(least).max(least).min(self.max_iops(size));
+        let (least, most) = (self.min_throughput(iops), self.max_throughput(iops));
+        if self.throughput_follows {
+            return Limits { iops, throughput: most };
+        }
+        let whole = BytesPerSec::new(most.get() / unit * unit).unwrap_or(most);
+        let throughput = BytesPerSec::new(throughput).unwrap_or(least).min(whole).max(least);
+        Limits { iops, throughput }
     }
 
     fn by_size(&self, each: Iops, size: Bytes) -> Iops {
@@ -193,5 +222,36 @@ impl Provisioned {
 
     fn not_stated(&self, what: &'static str, min: String, max: String) -> CatalogError {
         CatalogError::NotStated { family: self.family.clone(), what, min, max }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Catalog;
+
+    #[test]
+    fn the_closest_rates_are_on_sale() {
+        let catalog = Catalog::builtin();
+        let family = |edition, name| {
+            catalog.edition(edition).and_then(|own| own.provisioned(name)).expect("a family")
+        };
+        let check = |family: &Provisioned, gib, (iops, bytes): (u64, u64), expect: (u64, u64)| {
+            let size = Bytes::gib(gib);
+            let Limits { iops, throughput } = family.closest(size, iops, bytes);
+            assert_eq!((iops.get(), throughput.get()), expect);
+            let stated = (!family.throughput_follows).then_some(throughput);
+            family.limits(size, Some(iops), stated).expect("rates on sale");
+        };
+        // Premium SSD v2: 500 IOPS for each GiB, 0.25 MB/s for each IOPS.
+        let v2 = family("azure-now", "premium-ssd-v2");
+        check(v2, 100, (4_000, 150_000_001), (4_000, 151_000_000));
+        check(v2, 100, (10, 10), (3_000, 125_000_000));
+        check(v2, 100, (3_000, 1_000_000_000), (4_000, 1_000_000_000));
+        check(v2, 8, (9_000, 125_000_000), (4_000, 125_000_000));
+        // gp3 sells MiB/s, io1 follows from its operations: 50 for each GiB.
+        let (gp3, io1) = (family("aws", "gp3"), family("aws", "io1"));
+        check(gp3, 100, (3_001, 131_072_001), (3_001, 126 << 20));
+        check(io1, 100, (6_000, 1 << 20), (5_000, 500 << 20));
     }
 }

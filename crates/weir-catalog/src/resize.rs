@@ -1,23 +1,23 @@
-//! The obstacles between two sizes of a machine, beyond a restart.
+//! Obstacles to the resize of a machine, besides a restart.
 
 use crate::architecture::{Architecture, features};
 use crate::edition::Edition;
 use crate::host::{HostSize, Interface};
 
 impl Edition {
-    /// Returns what stands in the way of a machine that becomes one of another size, or `None` if it only restarts.
+    /// Returns the obstacle to a resize from `before` to `after`, or `None` if the machine only restarts.
     ///
-    /// - Another architecture runs other software.
+    /// - Another architecture needs another operating system and other software.
     /// - Azure does not resize between sizes with and without a local temporary disk ("Resize a virtual machine",
     ///   limitations).
-    /// - A system that has seen its disks by SCSI has to be prepared for NVMe.
+    /// - A system whose disks are attached by SCSI must be prepared for NVMe.
     #[must_use]
     pub fn obstacle(&self, before: &HostSize, after: &HostSize) -> Option<String> {
         let (old, new) = (self.architecture(before), self.architecture(after));
         if old != new {
             let processors = if new == Architecture::Arm64 { "Arm" } else { "x64" };
             return Some(format!(
-                "{} has {processors} processors, so the system is installed anew",
+                "{} has {processors} processors, so the operating system must be reinstalled",
                 after.name
             ));
         }
@@ -35,7 +35,8 @@ impl Edition {
         }
         match (before.interface, after.interface) {
             (Some(Interface::Scsi), Some(Interface::Nvme)) => Some(
-                "the system is prepared for NVMe first, and the machine is deallocated".to_owned(),
+                "the operating system must be prepared for NVMe first, and the machine deallocated"
+                    .to_owned(),
             ),
             _ => None,
         }
@@ -56,7 +57,7 @@ fn temporary_disk(host: &HostSize) -> Option<bool> {
     let version = name.rsplit_once("_v").and_then(|(_, version)| version.parse::<u32>().ok());
     match (family, version) {
         ("D" | "E" | "F", Some(5..)) | ("B", Some(2)) => Some(false),
-        // Of AMD, those of version 4 have one.
+        // AMD sizes of version 4 have one.
         ("D" | "E", Some(4)) if !features(name).contains('a') => Some(false),
         _ => None,
     }

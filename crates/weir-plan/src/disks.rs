@@ -533,8 +533,10 @@ pub(crate) fn bought(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Opt
     // The throughput, and the least that can be bought with the operations.
     let bytes = Flow::most(asked.peaks.iter().copied()).bytes.div_ceil(count);
     let kept = kept_limits(asked).map_or(0, |kept| kept.throughput.get());
-    let bytes =
-        bytes.max(family.min_throughput(least).get()).max(kept).next_multiple_of(step(family));
+    let bytes = bytes
+        .max(family.min_throughput(least).get())
+        .max(kept)
+        .next_multiple_of(family.throughput_unit());
     let throughput = BytesPerSec::new(bytes)?.max(family.minimum.throughput);
     // The operations that the throughput requires.
     let of_throughput = match (family.throughput_per_iops, throughput > family.minimum.throughput) {
@@ -549,7 +551,7 @@ pub(crate) fn bought(family: &Provisioned, asked: &Asked<'_>, count: u64) -> Opt
 pub(crate) fn slower<'a>(disk: &Disk<'a>, rules: &Provisioned) -> Vec<Disk<'a>> {
     let Disk::Bought { family, size, iops, throughput } = *disk else { return Vec::new() };
     let fewer = Iops::new(tenth_less(iops.get(), 1)).map(|own| own.max(rules.min_iops(size)));
-    let slower = BytesPerSec::new(tenth_less(throughput.get(), step(rules)))
+    let slower = BytesPerSec::new(tenth_less(throughput.get(), rules.throughput_unit()))
         .map(|own| own.max(rules.min_throughput(iops)));
     let ways = [
         fewer.and_then(|fewer| allowed(rules, size, fewer, throughput)),
@@ -588,11 +590,6 @@ fn allowed(
     let throughput = (!rules.throughput_follows).then_some(throughput);
     let limits = rules.limits(size, Some(iops), throughput).ok()?;
     Some(Bought { size, limits })
-}
-
-/// Returns the unit in which throughput is bought.
-fn step(family: &Provisioned) -> u64 {
-    family.throughput_step.map_or(MB, BytesPerSec::get)
 }
 
 /// Returns the smallest number of operations per disk that carries the load.

@@ -1,7 +1,7 @@
 //! The latency that disks promise to requests that do not wait at a limit.
 //!
-//! A need without a latency target still expects no queue. A median beyond the 99th percentile of
-//! an idle disk is one.
+//! A need without a latency target still expects that requests do not queue. They do if their median
+//! latency exceeds the 99th percentile of an idle disk.
 
 use crate::need::Need;
 use crate::share::WHOLE;
@@ -11,7 +11,7 @@ use weir_units::Span;
 /// Draws of a medium's latency, for its 99th percentile.
 const DRAWS: u64 = 2_000;
 
-/// Returns the need with a latency target for each role: its own, or else what [`promise`] returns.
+/// Returns the need with a latency target for each role: its own, or else the 99th percentile of an idle disk.
 #[must_use]
 pub fn with_promises(need: &Need, layout: &Layout) -> Need {
     let mut need = need.clone();
@@ -23,8 +23,7 @@ pub fn with_promises(need: &Need, layout: &Layout) -> Need {
 
 /// Returns the 99th percentile of the unloaded latency of a role's slowest disk, for requests of
 /// `request` bytes of which `reads` millionths are reads; `None` if no disk of the role has a latency.
-#[must_use]
-pub fn promise(layout: &Layout, role: Role, request: u64, reads: u64) -> Option<Span> {
+fn promise(layout: &Layout, role: Role, request: u64, reads: u64) -> Option<Span> {
     let mut longest: Option<Span> = None;
     for host in &layout.hosts {
         let files = host.files.iter().filter(|file| file.role == role);

@@ -215,8 +215,8 @@ pub(crate) fn slow(got: &[Got]) -> String {
     slow.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a reason for each role without a latency target whose requests queue on the plan. Larger requests than those
-/// of the need have no target, here as elsewhere.
+/// Returns a reason for each role without a latency target whose requests queue on the plan. Requests that are larger
+/// than those of the need have no target.
 fn queues(
     question: &Question<'_>,
     plan: &Plan,
@@ -228,10 +228,8 @@ fn queues(
     let need = with_promises(question.need, &layout);
     let mut reasons: Vec<Reason> = Vec::new();
     for own in got {
-        let of_role = |need: &Need| need.role(own.role).cloned();
-        let (Some(stated), Some(promised)) = (of_role(question.need), of_role(&need)) else {
-            continue;
-        };
+        let (stated, promised) = (question.need.role(own.role), need.role(own.role));
+        let (Some(stated), Some(promised)) = (stated, promised) else { continue };
         let own = Got { asked_latency: promised.latency, ..*own };
         let is_judged = stated.latency.is_none() && own.request == stated.request;
         let Some(most) = promised.latency.filter(|_| is_judged && !own.is_fast()) else { continue };

@@ -30,17 +30,17 @@ pub(crate) fn sync_dir(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Makes the name of a folder durable. A parent that may not be read is left alone: its owner has made the folder, and
-/// not this program.
+/// Makes the name of a folder durable. Ignores a parent that this process may not read, or that cannot be synced: this
+/// program did not create a folder there.
 pub(crate) fn sync_parent(dir: &Path) -> Result<()> {
-    // The folders of some file systems cannot be synced: of those that are read-only, and of automounters.
-    let needs_none = |kind| {
+    // Read-only file systems and automounters cannot sync a folder.
+    let is_ignored = |kind| {
         let kinds =
             [ErrorKind::PermissionDenied, ErrorKind::InvalidInput, ErrorKind::ReadOnlyFilesystem];
         kinds.contains(&kind)
     };
     match sync_dir(parent_of(dir)) {
-        Err(StoreError::Io { source, .. }) if needs_none(source.kind()) => Ok(()),
+        Err(StoreError::Io { source, .. }) if is_ignored(source.kind()) => Ok(()),
         synced => synced,
     }
 }

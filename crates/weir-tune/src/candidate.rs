@@ -17,7 +17,7 @@ use weir_diagnose::Change;
 use weir_layout::{Export, File, Host, Layout, ManagedInstance, Role, Volume};
 use weir_plan::verify::Got;
 use weir_report::number::{float, whole};
-use weir_units::{Bytes, BytesPerSec, Iops};
+use weir_units::Bytes;
 
 /// A limit with less than this share of all waits is left alone.
 pub(crate) const MINOR: f64 = 0.05;
@@ -412,29 +412,16 @@ fn bought(
     let gate = &volume.spec.limits.gate;
     let (Some(iops), Some(bytes)) = (gate.iops, gate.bytes) else { return Vec::new() };
     let (iops, bytes) = (iops.rate.get(), bytes.rate.get());
-    let step = family.throughput_step.map_or(1_000_000, BytesPerSec::get);
-    let most = family.max_iops(volume.spec.size).get();
+    let size = volume.spec.size;
     let mut changes = Vec::new();
-    if family.throughput_follows {
-        let larger = steps.values(iops).map(|own| own.min(most)).filter(|own| *own > iops);
-        let change = |iops| Change::Bought { name: name.to_owned(), iops, throughput: None };
-        return larger.map(change).collect();
-    }
     for more in steps.values(if cap.counts_bytes() { bytes } else { iops }) {
-        let (mut iops, mut throughput) = match cap.counts_bytes() {
-            true => (iops, more.next_multiple_of(step)),
-            false => (more.min(most), bytes),
+        let own = match cap.counts_bytes() {
+            true => family.closest(size, iops, more),
+            false => family.closest(size, more, bytes),
         };
-        // Throughput may need operations, and operations throughput.
-        if let Some(each) = family.throughput_per_iops {
-            iops = iops.max(throughput.div_ceil(each.get().max(1))).min(most);
-        }
-        if let Some(own) = Iops::new(iops) {
-            throughput = throughput.max(family.min_throughput(own).get());
-        }
-        throughput = throughput.min(family.maximum.throughput.get());
-        let change = Change::Bought { name: name.to_owned(), iops, throughput: Some(throughput) };
-        if !changes.contains(&change) {
+        let throughput = (!family.throughput_follows).then_some(own.throughput.get());
+        let change = Change::Bought { name: name.to_owned(), iops: own.iops.get(), throughput };
+        if (own.iops.get() > iops || own.throughput.get() > bytes) && !changes.contains(&change) {
             changes.push(change);
         }
     }
@@ -486,7 +473,8 @@ fn machines(
         size.vcpus >= now.vcpus
             && size.memory.unwrap_or(Bytes::ZERO) >= now.memory.unwrap_or(Bytes::ZERO)
             && limits(size)[bound] > present
-            && edition.may_follow(Some(now), size)
+            && edition.architecture(size) == edition.architecture(now)
+            && edition.may_replace(Some(now), size)
             && !size.stands_for_others
             && edition.series_of(size).is_none_or(|series| series.service.is_none())
             && (!has_price || price(size).is_some())

@@ -72,7 +72,7 @@ impl Place {
         self.sum(layout, |limit| limit.rate.get())
     }
 
-    /// Returns the limit under its name: the rate of the burst, if that is the limit.
+    /// Returns the limit as reports state it: the burst rate for the limit of a burst.
     #[must_use]
     pub(crate) fn stated(&self, layout: &Layout) -> Option<u64> {
         let is_burst = self.cap.is_burst();

@@ -3,12 +3,12 @@
 use crate::case::{Case, size};
 use crate::change::{self, Change};
 use crate::system::Disk;
-use weir_catalog::{Provisioned, SizedFamily};
+use weir_catalog::{Limits, Provisioned, SizedFamily};
 use weir_report::number::whole;
-use weir_units::{Bytes, BytesPerSec, Iops};
+use weir_units::Bytes;
 
 /// Most doublings of a size to look at: from the smallest disk to the largest.
-const DOUBLINGS: usize = 16;
+const DOUBLINGS: u32 = 16;
 
 /// Returns the fix for a disk whose rates are bought or follow from its size: about twice the limit, as far as it is
 /// sold. `None` for other disks, and for those with limits of their own.
@@ -23,8 +23,10 @@ pub(super) fn more_of(
     let name = stripe.unwrap_or_else(|| own.name.clone());
     let now = (whole(own.limits.iops?.rate), whole(own.limits.bytes?.rate));
     if let Ok(family) = edition.provisioned(family) {
-        let is_sold = now.0 >= family.min_iops(Bytes::new(own.size?)).get();
-        return is_sold.then(|| bought(own, now, family, (name, needs_bytes)))?;
+        return match now.0 >= family.min_iops(Bytes::new(own.size?)).get() {
+            true => bought(own, now, family, (name, needs_bytes)),
+            false => None,
+        };
     }
     let family = edition.sized(family)?;
     let base = family.limits(Bytes::new(own.size?)).ok()?.base;
@@ -41,21 +43,13 @@ fn bought(
     family: &Provisioned,
     (name, needs_bytes): (String, bool),
 ) -> Option<(String, Option<Change>)> {
-    let most = family.max_iops(Bytes::new(own.size?));
-    let step = family.throughput_step.map_or(1_000_000, BytesPerSec::get).max(1);
-    let (iops, throughput) = match needs_bytes {
-        true => {
-            let bytes = now.1.saturating_mul(2).next_multiple_of(step);
-            let each = family.throughput_per_iops.map_or(u64::MAX, BytesPerSec::get).max(1);
-            let iops = Iops::new(bytes.div_ceil(each).max(now.0))?.min(most);
-            (iops, bytes.min(family.max_throughput(iops).get()))
-        }
-        false => {
-            let iops = Iops::new(now.0.saturating_mul(2))?.min(most);
-            (iops, now.1.max(family.min_throughput(iops).get()))
-        }
+    let size = Bytes::new(own.size?);
+    let Limits { iops, throughput } = match needs_bytes {
+        true => family.closest(size, now.0, now.1.saturating_mul(2)),
+        false => family.closest(size, now.0.saturating_mul(2), now.1),
     };
-    let is_more = if needs_bytes { throughput > now.1 } else { iops.get() > now.0 };
+    let (iops, throughput) = (iops.get(), throughput.get());
+    let is_more = if needs_bytes { throughput > now.1 } else { iops > now.0 };
     let stripe = if own.stripe.is_some() { "use more columns" } else { "stripe it" };
     if !is_more {
         let words = format!(
@@ -66,9 +60,9 @@ fn bought(
     }
     let throughput = (!family.throughput_follows).then_some(throughput);
     let each = if own.stripe.is_some() { "each disk of " } else { "" };
-    let rates = change::rates(iops.get(), throughput);
+    let rates = change::rates(iops, throughput);
     let action = format!("buy {rates} for {each}{name}, or {stripe}");
-    Some((action, Some(Change::Bought { name, iops: iops.get(), throughput })))
+    Some((action, Some(Change::Bought { name, iops, throughput })))
 }
 
 fn grown(
@@ -90,9 +84,9 @@ fn grown(
     };
     let now = limit(Bytes::new(own.size?))?;
     // The limit of a burst may stay the same over several doublings.
-    let doubled = (1..u64::BITS).map_while(|times| own.size?.checked_mul(1 << times));
-    let sold = doubled.map(|bytes| Bytes::new(bytes).min(family.max_size)).take(DOUBLINGS);
-    let larger = sold.into_iter().find(|size| limit(*size).is_some_and(|limit| limit > now));
+    let doubled = (1..=DOUBLINGS).filter_map(|times| own.size?.checked_mul(1 << times));
+    let mut sold = doubled.map(|bytes| Bytes::new(bytes).min(family.max_size));
+    let larger = sold.find(|size| limit(*size).is_some_and(|limit| limit > now));
     let Some(larger) = larger else {
         let words = format!(
             "{name} has the highest rate of {}: stripe it, or use a family whose rates are bought",

@@ -9,9 +9,6 @@ use std::collections::BinaryHeap;
 use weir_catalog::{CacheMode, Provisioned};
 use weir_units::{Bytes, Money};
 
-/// The default unit in which throughput is bought.
-const MB: u64 = 1_000_000;
-
 /// Equal target disks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Candidate<'a> {
@@ -121,7 +118,9 @@ impl<'a, 'm> Streams<'a, 'm> {
         let count = head.candidate.count;
         match head.next {
             Next::Tier(disk) => self.push_tier(disk, count + 1),
-            Next::Bought(family, rate) => self.push_bought(family, count, rate + step(family)),
+            Next::Bought(family, rate) => {
+                self.push_bought(family, count, rate + family.throughput_unit())
+            }
         }
     }
 }
@@ -136,13 +135,8 @@ impl<'a> Iterator for Streams<'a, '_> {
     }
 }
 
-/// Returns the unit in which a family's throughput is bought.
-fn step(family: &Provisioned) -> u64 {
-    family.throughput_step.map_or(MB, |step| step.get())
-}
-
 fn first_rate(family: &Provisioned, rate: u64, count: u64) -> u64 {
-    let step = step(family);
+    let step = family.throughput_unit();
     rate.div_ceil(count.max(1)).max(1).next_multiple_of(step)
 }
 
@@ -185,7 +179,8 @@ pub(super) fn fastest<'a>(market: &Market<'a, '_>, least: Least) -> Vec<Candidat
     }
     for family in market.edition.provisioned_families() {
         if market.families.contains(&family.family.as_str()) {
-            let most = family.maximum.throughput.get() / step(family) * step(family);
+            let most = family.maximum.throughput.get() / family.throughput_unit()
+                * family.throughput_unit();
             all.extend(bought_disks(market, family, (least.most, most), least.room));
         }
     }
@@ -214,10 +209,10 @@ pub(super) fn below<'a>(market: &Market<'a, '_>, least: Least, cost: Cost) -> Ve
         if !market.families.contains(&family.family.as_str()) {
             continue;
         }
-        let most = family.maximum.throughput.get() / step(family);
+        let most = family.maximum.throughput.get() / family.throughput_unit();
         for count in 1..=least.most {
             let of = |steps: u64| {
-                let rate = steps * step(family);
+                let rate = steps * family.throughput_unit();
                 bought_disks(market, family, (count, rate), least.room)
                     .filter(|own| is_below(own.cost, cost))
             };

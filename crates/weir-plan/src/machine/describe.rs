@@ -151,8 +151,8 @@ impl<'a> Machines<'a> {
         all.extend(obstacle.map(Reason::key));
         if edition.is_burstable(candidate.host) {
             all.push(Reason::key(format!(
-                "{name} is burstable: its processors have their full speed only while credits last, \
-                 which is not considered"
+                "{name} is burstable: its processors run at full speed only while their credits last, \
+                 which the plan does not model"
             )));
         }
         if published(candidate.host, &candidate.choice).uncached.is_none() {

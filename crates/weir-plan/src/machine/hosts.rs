@@ -152,24 +152,18 @@ impl<'a> Machines<'a> {
             && memory
     }
 
-    /// Returns whether the machine has the processors that the need asks for, or those of the machine in use.
+    /// Returns whether the machine has the processors that the need asks for, or else those of the machine in use or of
+    /// Windows Server. If the need names a machine, only the architecture that it states counts.
     fn has_processors(&self, host: &HostSize) -> bool {
-        let edition = self.edition;
-        let is_asked = |wanted: Architecture| edition.architecture(host) == wanted;
-        match (self.wishes.architecture, &self.wishes.host) {
-            (Some(wanted), Some(_)) => is_asked(wanted),
-            // A machine that is named is meant.
-            (None, Some(_)) => true,
-            (Some(wanted), None) => {
-                is_asked(wanted)
-                    && edition.may_follow(None, host)
-                    && edition.may_burst(self.in_use, host)
-            }
-            (None, None) => {
-                edition.may_follow(self.in_use, host)
-                    && (!self.runs_windows || is_asked(Architecture::X64))
-            }
+        let is = |wanted: Architecture| self.edition.architecture(host) == wanted;
+        let stated = self.wishes.architecture;
+        if self.wishes.host.is_some() {
+            return stated.is_none_or(is);
         }
+        let in_use = || self.in_use.map(|own| self.edition.architecture(own));
+        let windows = || self.runs_windows.then_some(Architecture::X64);
+        stated.or_else(in_use).or_else(windows).is_none_or(is)
+            && self.edition.may_replace(self.in_use, host)
     }
 
     /// Returns whether the machine takes the disks in use.

@@ -244,7 +244,7 @@ impl HostLoop {
         std::mem::take(&mut self.owing)
     }
 
-    /// Notes a change that failed since the store is full.
+    /// Notes a change that failed because the store is full.
     pub(super) fn note_full(&mut self, now: Instant, volume: usize, error: &StoreError) {
         let bytes = &mut self.volumes[volume];
         let is_due = bytes.full_told.is_none_or(|told| now - told >= FULL_AGAIN);

@@ -5,7 +5,7 @@ use weir_catalog::{Edition, Provisioned};
 use weir_core::{Cap, Limit, Place as Medium};
 use weir_diagnose::{Change, StripeDisk};
 use weir_layout::{Export, Host, Volume};
-use weir_units::{Bytes, BytesPerSec, Iops};
+use weir_units::Bytes;
 
 /// Stripe units that candidates have.
 const UNITS: [u64; 4] = [128 << 10, 256 << 10, 512 << 10, 1 << 20];
@@ -94,11 +94,8 @@ fn smaller_disk(
         let needed = grown.filter(|(cap, _)| cap.counts_bytes() == counts_bytes);
         needed.and_then(|(_, steps)| steps.exact(rate)).unwrap_or(rate).div_ceil(columns)
     };
-    let iops = Iops::new(share(gate.iops, false))?;
-    let iops = iops.max(family.min_iops(each)).min(family.max_iops(each));
-    let step = family.throughput_step.map_or(1, BytesPerSec::get).max(1);
-    let throughput = BytesPerSec::new(share(gate.bytes, true).next_multiple_of(step))?;
-    let throughput = throughput.max(family.min_throughput(iops)).min(family.max_throughput(iops));
-    let throughput = (!family.throughput_follows).then_some(throughput.get());
-    (each.get() < size).then_some(StripeDisk { size: each.get(), iops: iops.get(), throughput })
+    let own = family.closest(each, share(gate.iops, false), share(gate.bytes, true));
+    let throughput = (!family.throughput_follows).then_some(own.throughput.get());
+    let disk = StripeDisk { size: each.get(), iops: own.iops.get(), throughput };
+    (each.get() < size).then_some(disk)
 }

@@ -133,8 +133,8 @@ fn tables(layout: &Layout) -> Vec<Table> {
     let mut gates = disks.chain(specs().map(|spec| &spec.uncached));
     if let Some(Reserve { holds, refill }) = gates.find_map(reserve) {
         volumes.notes.push(format!(
-            "limits of the edition have a reserve: {holds} of their rate passes at once, and {refill} without load \
-             fill it again"
+            "limits have a reserve: they admit {holds} of their rate at once, and {refill} without load refill it; \
+             limits of your own have none"
         ));
     }
     vec![hosts, volumes, exports]

@@ -120,7 +120,7 @@ fn warn_if_remote(address: &Address, is_open: bool) {
 /// Refuses an address that is given twice: the second would find the first in use.
 fn check_addresses(args: &ServeArgs) -> Result<(), CliError> {
     let mut all: Vec<String> = args.nbd.iter().map(ToString::to_string).collect();
-    // A port of 0 is a free one each time.
+    // Port 0 takes a free port each time.
     all.retain(|own| !own.ends_with(":0"));
     all.push(Address::Unix(args.control.control.clone()).to_string());
     let mut seen = BTreeSet::new();

@@ -100,7 +100,7 @@ fn a_reserve_is_a_figure_and_a_note() {
         assert_eq!((&own["reserve_s"], &own["reserve_refill_s"]), (&json!(1), &json!(80)), "{own}");
     }
     let (text, _, _) = run(place.weir(&["layout", "check", "layout.toml"]));
-    let note = "limits of the edition have a reserve: 1 s of their rate passes at once, and 80 s without load";
+    let note = "limits have a reserve: they admit 1 s of their rate at once, and 80 s without load refill it";
     assert!(text.contains(note), "{text}");
 }
 

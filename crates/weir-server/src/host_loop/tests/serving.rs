@@ -139,7 +139,7 @@ fn a_store_that_fails_fails_its_request_and_nothing_else() {
     assert_eq!(rig.contents(0, 8192, 4096), data);
     let served = rig.host.served(DeviceId(0)).copied().expect("the device");
     assert_eq!((served.requests, served.errors), (11, 6));
-    assert_eq!(rig.host.take_owing(), [], "an I/O error is none of room");
+    assert_eq!(rig.host.take_owing(), [], "an I/O error is not a full disk");
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(super) struct Sources {
     pub(super) oltp: Option<String>,
     database: Option<String>,
     pub(super) notes: Vec<String>,
-    /// Volumes that are not served, and would be sources otherwise.
+    /// Volumes and stripes that are not served, and are neither targets nor for backups.
     pub(super) missing: Vec<Refused>,
 }
 
@@ -77,16 +77,8 @@ impl Sources {
                 false => self.add_export(name, Some(served), layout)?,
             }
         }
-        // A column of a stripe is no source, and the stripe is refused as well.
-        let is_column = |name: &str| {
-            let of = name.rsplit_once('-').map(|(of, _)| of);
-            served.before.refused.iter().any(|own| of == Some(own.name.as_str()))
-        };
-        let is_source = |own: &&Refused| {
-            !targets.are_export(&own.name)
-                && !is_column(&own.name)
-                && !is_for_backups(&own.name, layout)
-        };
+        let is_source =
+            |own: &&Refused| !targets.are_export(&own.name) && !is_for_backups(&own.name, layout);
         self.missing = served.before.refused.iter().filter(is_source).cloned().collect();
         let left_out = left_out.join(", ");
         if names.is_empty() {
