@@ -74,13 +74,13 @@ const EXPORTS: [(&str, usize); 4] =
     [("plain", 8192), ("cached", 16_384), ("read-cached", 8192), ("striped", 16_384)];
 /// Clients of each export. Each has its own part of the blocks.
 const CLIENTS: usize = 2;
-/// Samples of a run. The verdict needs enough of them for a median of a third.
+/// Samples of the time of a plan. The verdict needs enough of them for a median of a third.
 const SAMPLES: u64 = 60;
 
 /// A soak.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Its time.
+    /// Its time, which is doubled if the last third is not flat.
     pub time: Span,
     /// Seed of the load.
     pub seed: u64,
@@ -139,6 +139,9 @@ fn start(shared: &Arc<Shared>, rng: &mut Rng) -> Result<Vec<JoinHandle<()>>, Xta
 }
 
 /// Takes samples until the end or an interruption, and prints every tenth.
+///
+/// If they are not flat at the end, the soak goes on for as long again. Other programs on the machine can slow
+/// the last third of a short run; a leak exceeds the bounds of a run of twice the length as well.
 fn sample_until(
     plan: &Plan,
     shared: &Shared,
@@ -149,7 +152,14 @@ fn sample_until(
     let (clock, every) = (Clock::start(), Span::from_nanos(plan.time.nanos() / SAMPLES));
     let mut samples = Vec::new();
     say(out, Sample::HEAD)?;
-    for at in 1..=SAMPLES {
+    for at in 1..=2 * SAMPLES {
+        if at == SAMPLES + 1 {
+            let verdict = Verdict::compare_thirds(&samples);
+            if verdict.is_flat() {
+                break;
+            }
+            say(out, &format!("\n{verdict}: the soak goes on for as long again\n\n{}", Sample::HEAD))?;
+        }
         let next = Instant::ZERO + Span::from_nanos(every.nanos() * at);
         while clock.now() < next {
             if plan.interrupt.came() {
