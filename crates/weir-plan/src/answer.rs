@@ -215,6 +215,8 @@ pub struct Answer {
     pub others: Vec<Plan>,
     /// The next cheaper layout, and the limits that it exceeds.
     pub cheaper: Option<Cheaper>,
+    /// The multiple of the need's rates that the plan was chosen for, in millionths.
+    pub scale: u64,
     /// The cheapest layout that carries more than the plan.
     pub better: Option<Plan>,
     /// Number of layouts compared.

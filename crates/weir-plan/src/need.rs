@@ -92,6 +92,13 @@ impl Need {
         Self { roles: self.roles.iter().map(|role| role.scaled(part)).collect(), ..self.clone() }
     }
 
+    /// Returns the need without its latencies. A layout that is used up to its limits has a queue.
+    #[must_use]
+    pub fn without_latencies(mut self) -> Self {
+        self.roles.iter_mut().for_each(|role| role.latency = None);
+        self
+    }
+
     /// Returns the need with all sizes scaled to `part` millionths, in whole GiB.
     #[must_use]
     pub fn resized(&self, part: u64) -> Self {
@@ -167,6 +174,9 @@ pub struct Wishes {
     pub peaks: Option<Span>,
     /// The operating system whose licence prices of machines include.
     pub os: Option<String>,
+    /// True if a limit that is not published carries nothing, not even on a machine that is named or
+    /// in use.
+    pub needs_limits: bool,
 }
 
 impl Wishes {
@@ -508,6 +518,7 @@ impl NeedFile {
             keep: None,
             peaks: self.bursting,
             os: self.os.clone(),
+            needs_limits: false,
         }
     }
 }

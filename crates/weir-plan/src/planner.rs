@@ -11,6 +11,7 @@ use crate::answer::{Answer, Plan, Reason, Relaxation, Unpriced};
 use crate::error::PlanError;
 use crate::family::Searched;
 use crate::filesystem::FileSystem;
+use crate::need::Wishes;
 use crate::pooled;
 use crate::rank::Aim;
 use crate::share::{WHOLE, in_percent};
@@ -74,8 +75,8 @@ pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome,
     if let Outcome::Met(answer) = &mut found.outcome {
         let carried = answer.plan.carries().unwrap_or(WHOLE);
         let times = u128::from(found.part) * u128::from(carried) / u128::from(WHOLE);
-        let times = u64::try_from(times).unwrap_or(u64::MAX);
-        let words = format!("carries {} % of the need", in_percent(times));
+        answer.scale = u64::try_from(times).unwrap_or(u64::MAX);
+        let words = format!("carries {} % of the need", in_percent(answer.scale));
         answer.plan.reasons.insert(0, Reason::key(words));
     }
     Ok(found.outcome)
@@ -96,6 +97,9 @@ pub struct Fastest {
 ///
 /// As [`within`].
 pub fn fastest(question: &Question<'_>, budget: Option<Money>) -> Result<Fastest, PlanError> {
+    // A layout is the fastest only up to limits that are known.
+    let wishes = Wishes { needs_limits: true, ..question.wishes.clone() };
+    let (asked, question) = (question, &Question { wishes: &wishes, ..*question });
     let families = families(question)?;
     let aim = Aim { explains: false, budget };
     let best_of = |part: u64| -> Result<Option<Vec<Searched>>, PlanError> {
@@ -114,6 +118,7 @@ pub fn fastest(question: &Question<'_>, budget: Option<Money>) -> Result<Fastest
         high *= 2;
     }
     if low == 0 && best_of(1)?.is_none() {
+        check_limits(asked)?;
         let outcome = match budget {
             Some(budget) => too_little(question, &families, budget)?,
             None => Outcome::NotMet(relaxations(question, &families)?),
@@ -136,6 +141,20 @@ pub fn fastest(question: &Question<'_>, budget: Option<Money>) -> Result<Fastest
         None => Outcome::NotMet(Vec::new()),
     };
     Ok(Fastest { outcome, part })
+}
+
+/// Returns an error if the least of a need is carried by limits alone that are not published.
+fn check_limits(question: &Question<'_>) -> Result<(), PlanError> {
+    let need = question.need.scaled(1);
+    let least = Question { need: &need, ..*question };
+    let Some(plan) = plan_alone(&least)? else { return Ok(()) };
+    let wishes = Wishes { needs_limits: true, ..question.wishes.clone() };
+    if plan_alone(&Question { wishes: &wishes, ..least })?.is_some() {
+        return Ok(());
+    }
+    let reason = "its limits are not published, so the fastest layout on it is not known; state rates, \
+                  and ask for the cheapest";
+    Err(PlanError::need(plan.title, reason))
 }
 
 /// Returns the smallest budget that pays for the sizes of the need.
@@ -201,7 +220,8 @@ fn answer(
     }
     let unchanged = rebuild::without_rebuilding(question, families, &plan)?;
     plan.reasons.extend(unchanged.map(Reason::key));
-    Ok(Some(Answer { plan, others, cheaper, better, compared, unranked, unpriced, notes }))
+    let scale = WHOLE;
+    Ok(Some(Answer { plan, others, cheaper, scale, better, compared, unranked, unpriced, notes }))
 }
 
 /// Returns notes about prices, and about parts of the need that do not affect the plan.

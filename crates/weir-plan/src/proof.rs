@@ -50,7 +50,7 @@ pub struct Present<'a> {
 /// The results of simulations.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Proof {
-    /// The simulated layouts, `plan` or `at present`, each with a result for every role.
+    /// The simulated layouts, `plan`, `plan at its limits` or `at present`, each with a result for every role.
     pub layouts: Vec<(&'static str, Vec<Got>)>,
     /// Notes about misses.
     pub notes: Vec<String>,
@@ -58,8 +58,25 @@ pub struct Proof {
     pub is_failed: bool,
 }
 
+impl Proof {
+    fn fail(&mut self, note: String) {
+        self.is_failed = true;
+        self.notes.push(note);
+    }
+
+    /// Adds the simulation of the highest rates.
+    fn add_limits(&mut self, plan: &Plan, got: Option<Vec<Got>>) {
+        let Some(got) = got else { return };
+        if !self.is_failed && !got.iter().all(Got::has_rate) {
+            self.fail(failing(plan));
+        }
+        self.layouts.push(("plan at its limits", got));
+    }
+}
+
 /// Simulates the need on the plan, and on the layout in use. If only a latency is missed and
-/// `may_grow` is set, a plan with extra capacity replaces the plan if it meets the latency.
+/// `may_grow` is set, a plan with extra capacity replaces the plan if it meets the latency. A plan for
+/// the highest rates is simulated with those rates too.
 ///
 /// # Errors
 ///
@@ -81,6 +98,12 @@ pub fn prove(
         }
     }
     let Outcome::Met(answer) = outcome else { return Ok(proof) };
+    let at_limits = at_limits(question, answer, how)?;
+    if answer.scale < WHOLE {
+        // A part of the need is planned, so the need itself would miss.
+        proof.add_limits(&answer.plan, at_limits);
+        return Ok(proof);
+    }
     let mut got = simulated(question, &answer.plan, how)?;
     let is_slow = got.iter().all(Got::has_rate) && !got.iter().all(Got::is_fast);
     if is_slow
@@ -100,20 +123,37 @@ pub fn prove(
         (**answer, got) = (other, own);
     }
     if !got.iter().all(Got::has_rate) {
-        proof.is_failed = true;
-        proof.notes.push(format!(
-            "{} fails its own simulation, so there is no plan: this is a defect of the planner",
-            answer.plan.title
-        ));
+        proof.fail(failing(&answer.plan));
     } else if !got.iter().all(Got::is_fast) {
-        proof.is_failed = true;
-        proof.notes.push(too_slow(&answer.plan, &got, may_grow));
+        proof.fail(too_slow(&answer.plan, &got, may_grow));
     } else {
         let queues = queues(question, &answer.plan, &got, may_grow)?;
         answer.plan.reasons.splice(0..0, queues);
     }
     proof.layouts.push(("plan", got));
+    proof.add_limits(&answer.plan, at_limits);
     Ok(proof)
+}
+
+/// Simulates a plan for the highest rates with these rates; `None` for other plans.
+fn at_limits(
+    question: &Question<'_>,
+    answer: &Answer,
+    how: How,
+) -> Result<Option<Vec<Got>>, ProofError> {
+    if answer.scale == WHOLE {
+        return Ok(None);
+    }
+    let most = question.need.scaled(answer.scale).without_latencies();
+    Ok(Some(verify("the plan", &answer.plan.layout, &most, question.catalog, how)?))
+}
+
+/// Returns the note on a plan that misses its rates in simulation.
+fn failing(plan: &Plan) -> String {
+    format!(
+        "{} fails its own simulation, so there is no plan: this is a defect of the planner",
+        plan.title
+    )
 }
 
 fn simulated(question: &Question<'_>, plan: &Plan, how: How) -> Result<Vec<Got>, ProofError> {

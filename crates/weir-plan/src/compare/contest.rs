@@ -203,11 +203,10 @@ impl Contest<'_> {
         part: u64,
         own: &mut Contender,
     ) -> Result<Option<Proven>, ProofError> {
-        let mut need = question.need.scaled(part);
-        if part != WHOLE {
-            // A layout that is used up to its limits has a queue.
-            need.roles.iter_mut().for_each(|role| role.latency = None);
-        }
+        let need = match part {
+            WHOLE => question.need.clone(),
+            _ => question.need.scaled(part).without_latencies(),
+        };
         let how = How { seed: 1, bursts: question.wishes.peaks.is_some(), ..How::default() };
         let got = verify("the plan", &answer.plan.layout, &need, question.catalog, how)?;
         if !got.iter().all(Got::has_rate) {

@@ -28,7 +28,7 @@ impl<'a> Machines<'a> {
             let is_priced = cost.unpriced == best.cost.unpriced && cost.month < best.cost.month;
             // Demand cannot be compared with limits that are not published.
             let own = published(host, &best.choice);
-            let is_known = own.is_known(&best.demands) || self.is_chosen(host);
+            let is_known = own.is_known(&best.demands) || self.is_counted_on(host);
             (is_priced && is_known).then(|| Candidate { host, cost, ..best.clone() })
         });
         let smaller = (0..best.arrangement.len()).flat_map(|at| {

@@ -231,6 +231,11 @@ impl<'a> Machines<'a> {
         is_same(self.named, host) || is_same(self.in_use, host)
     }
 
+    /// Returns whether a machine carries any load where its limits are not published.
+    pub(super) fn is_counted_on(&self, host: &HostSize) -> bool {
+        !self.wishes.needs_limits && self.is_chosen(host)
+    }
+
     /// Returns the disk families to use that a machine takes.
     pub(super) fn taken(&self, host: &HostSize) -> Vec<&'a str> {
         let takes = self.edition.takes(host);

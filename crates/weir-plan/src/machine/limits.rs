@@ -170,11 +170,11 @@ pub(super) struct Caps {
 
 impl Caps {
     /// Returns whether the limits carry all of `demands`. An unpublished limit carries nothing,
-    /// except on a machine that the user names.
-    pub(super) fn carry(&self, demands: &[Demand], is_named: bool) -> bool {
+    /// except on a machine that is counted on.
+    pub(super) fn carry(&self, demands: &[Demand], is_counted_on: bool) -> bool {
         let carries = |most: Option<Limits>, asked: &Flow| match most {
             Some(most) => asked.fits(most, 1),
-            None => is_named || asked.is_empty(),
+            None => is_counted_on || asked.is_empty(),
         };
         demands
             .iter()

@@ -119,7 +119,7 @@ impl<'a, 'm> Search<'a, 'm> {
         if order.ends(host_cost, best.as_ref().map(|best| best.cost)) {
             return;
         }
-        let is_named = self.machines.is_chosen(host);
+        let is_counted_on = self.machines.is_counted_on(host);
         let most =
             host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.machines.most_disks());
         let taken = self.taken(host);
@@ -139,7 +139,7 @@ impl<'a, 'm> Search<'a, 'm> {
             }
             let load = self.load(index, hits);
             let carries = [false, true]
-                .map(|is_bought| published_for(host, is_bought).carry(&load, is_named));
+                .map(|is_bought| published_for(host, is_bought).carry(&load, is_counted_on));
             if carries == [false, false] {
                 continue;
             }

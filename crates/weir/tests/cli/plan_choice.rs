@@ -105,9 +105,51 @@ fn a_machine_whose_limits_are_not_published_is_taken_only_if_it_is_named() {
     let named = met(&place, &[&PREMIUM[..], &most, &["--host", unknown]].concat());
     assert!(named.starts_with(&format!("plan: {unknown}: ")), "{named}");
     assert!(named.contains("no limits of Standard_E192ids_v6 itself are published"), "{named}");
+    // The fastest layout counts on no limit that is unknown: 400,000 IOPS are published for Premium SSD v2.
+    let fast = ["--size", "4TiB", "--iops", "40000", "--host", unknown, "--fastest"];
+    let fastest = json(&place, &fast);
+    let title = fastest["plan"]["title"].as_str().expect("a title");
+    assert!(title.contains("premium-ssd-v2"), "{title}");
+    let binding = fastest["plan"]["caps"].as_array().expect("limits").iter();
+    assert!(binding.clone().all(|cap| cap["needed"].as_f64() <= cap["limit"].as_f64()));
+    assert!(binding.clone().any(|cap| cap["limit"] == 400_000.0), "{fastest}");
+    for mode in [&["--fastest"][..], &budget] {
+        let args = [&["plan"], &PREMIUM[..], &fast[..6], mode].concat();
+        let (_, stderr, code) = run(place.weir(&args));
+        let why = "its limits are not published, so the fastest layout on it is not known";
+        assert!(code == Some(2) && stderr.contains(why), "{stderr}");
+    }
     // Where nothing is said of rates no limit matters.
     let stored = met(&place, &[&PREMIUM[..], &["--size", "1TiB", "--vcpus", "190"]].concat());
     assert!(!stored.contains("(premium-ssd)"), "{stored}");
+}
+
+#[test]
+fn the_rates_that_a_budget_or_the_fastest_layout_promise_are_simulated() {
+    let place = Place::new();
+    let need = ["--size", "4TiB", "--iops", "40000", "--throughput", "600 MB/s", "--verify"];
+    let rows = |more: &[&str]| -> Vec<(String, f64, f64)> {
+        let report = json(&place, &[&need, more].concat());
+        let rows = report["verified"].as_array().expect("rows").iter().map(|row| {
+            assert_eq!(row["is_met"], true, "{row}");
+            let rate = |key: &str| row[key].as_f64().expect("a rate");
+            let layout = row["layout"].as_str().expect("a layout");
+            (layout.to_owned(), rate("target_per_s"), rate("achieved_per_s"))
+        });
+        rows.collect()
+    };
+    let holds = |row: &(String, f64, f64), times: f64| {
+        assert_eq!(row.0, "plan at its limits");
+        assert!((row.1 / 39_063.0 / times - 1.0).abs() < 0.01, "{row:?}");
+        assert!(row.2 >= row.1 * 0.98, "{row:?}");
+    };
+    // A small budget carries 30.2 % of the need, a large one 327.8 %.
+    let little = rows(&["--budget", "500"]);
+    assert_eq!(little.len(), 1);
+    holds(&little[0], 0.302);
+    let much = rows(&["--budget", "2500"]);
+    assert_eq!((much.len(), much[0].0.as_str(), much[0].1), (2, "plan", 39_063.0));
+    holds(&much[1], 3.278);
 }
 
 const THERE: &str = "edition = \"azure-now\"\nhost = { size = \"Standard_D8s_v3\" }\n[[volume]]\n\
