@@ -158,7 +158,10 @@ fn sample_until(
             if verdict.is_flat() {
                 break;
             }
-            say(out, &format!("\n{verdict}: the soak goes on for as long again\n\n{}", Sample::HEAD))?;
+            say(
+                out,
+                &format!("\n{verdict}: the soak goes on for as long again\n\n{}", Sample::HEAD),
+            )?;
         }
         let next = Instant::ZERO + Span::from_nanos(every.nanos() * at);
         while clock.now() < next {

@@ -663,6 +663,27 @@ fn performance_plus_is_for_disks_above_the_largest_tier_without_it() {
 }
 
 #[test]
+fn the_largest_performance_tiers_are_only_for_disks_of_more_than_4_tib() {
+    let disk = |keys: &str| format!("edition = \"azure-now\"\n[[volume]]\nname = \"v\"\n{keys}\n");
+    let iops = |keys: &str| {
+        layout(&disk(keys)).hosts[0].spec.volumes[0].limits.gate.iops.map(|limit| limit.rate.get())
+    };
+    assert_eq!(iops("tier = \"P30\"\nperformance_tier = \"P50\""), Some(7_500));
+    assert_eq!(iops("tier = \"P60\"\nperformance_tier = \"P80\""), Some(20_000));
+    let larger = "tier = \"P60\"\nsize = \"4097 GiB\"\nperformance_tier = \"P70\"";
+    assert_eq!(iops(larger), Some(18_000));
+    for (keys, size) in [
+        ("tier = \"P30\"\nperformance_tier = \"P60\"", "1 TiB"),
+        ("tier = \"P50\"\nperformance_tier = \"P60\"", "4 TiB"),
+        ("tier = \"P50-ZRS\"\nperformance_tier = \"P60-ZRS\"", "4 TiB"),
+    ] {
+        let error = parse(&disk(keys)).expect_err("no layout");
+        let words = format!("is only for disks of more than 4 TiB, and this one has {size}");
+        assert!(error.contains(&words), "{error}");
+    }
+}
+
+#[test]
 fn layouts_beyond_all_bounds_are_refused_in_one_sentence() {
     let volumes = |count: usize| -> String {
         (0..count)

@@ -7,8 +7,8 @@ use crate::luns;
 use std::fmt::Display;
 use std::num::NonZeroU64;
 use weir_catalog::{
-    Burst, BurstKind, CatalogError, Edition, HostCache, HostSize, Limits, SizedFamily, SizedLimits,
-    Tier,
+    Burst, BurstKind, CatalogError, Edition, HostCache, HostSize, Limits, RuleValue, SizedFamily,
+    SizedLimits, Tier,
 };
 use weir_core::{
     CacheMode, DiskLimits, GateLimits, Latency, Limit, Medium, Place, Reserve, VolumeSpec,
@@ -523,6 +523,14 @@ fn io_unit_of(edition: &Edition, family: &str) -> Option<NonZeroU64> {
     NonZeroU64::new(edition.io_unit_of(family)?.get())
 }
 
+/// Returns the size up to which disks cannot use the performance tiers above this size, if an edition states one.
+fn largest_raised(edition: &Edition) -> Option<Bytes> {
+    match edition.rule("performance-tiers")?.value? {
+        RuleValue::Size(size) => Some(size),
+        _ => None,
+    }
+}
+
 fn tier_limits(
     keys: &VolumeKeys,
     edition: &Edition,
@@ -535,6 +543,14 @@ fn tier_limits(
         if higher.set != tier.set || higher.iops < tier.iops {
             let reason =
                 format!("performance_tier {name} is not above {} in its family", tier.name);
+            return wrong("performance_tier", reason);
+        }
+        let size = keys.size.unwrap_or(tier.size);
+        if let Some(most) =
+            largest_raised(edition).filter(|most| size <= *most && higher.size > *most)
+        {
+            let reason =
+                format!("{name} is only for disks of more than {most}, and this one has {size}");
             return wrong("performance_tier", reason);
         }
         base = higher.limits();

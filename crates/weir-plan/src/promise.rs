@@ -1,7 +1,8 @@
 //! The latency that disks promise to requests that do not wait at a limit.
 //!
 //! A need without a latency target still expects that requests do not queue. They do if their median
-//! latency exceeds the 99th percentile of an idle disk.
+//! latency exceeds the 99th percentile of an idle disk. Requests of a backup may queue: its time follows
+//! from its rate.
 
 use crate::need::Need;
 use crate::share::WHOLE;
@@ -11,11 +12,12 @@ use weir_units::Span;
 /// Draws of a medium's latency, for its 99th percentile.
 const DRAWS: u64 = 2_000;
 
-/// Returns the need with a latency target for each role: its own, or else the 99th percentile of an idle disk.
+/// Returns the need with a latency target for each role: its own, or else the 99th percentile of an idle disk. A
+/// backup has only its own.
 #[must_use]
 pub fn with_promises(need: &Need, layout: &Layout) -> Need {
     let mut need = need.clone();
-    for own in &mut need.roles {
+    for own in need.roles.iter_mut().filter(|own| own.role != Role::Backup) {
         own.latency = own.latency.or_else(|| promise(layout, own.role, own.request, own.reads));
     }
     need

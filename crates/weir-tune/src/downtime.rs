@@ -8,6 +8,33 @@ use weir_units::Bytes;
 /// Azure detaches a disk that grows past this size.
 const AZURE_ONLINE: Bytes = Bytes::gib(4 << 10);
 
+/// The note on a search without changes that have downtime.
+pub(crate) const LEFT_OUT: &str = "changes with downtime were left out";
+
+/// Returns whether a change of `before` to `after` stops the load for more than a failover that keeps connections.
+pub(crate) fn has_downtime(change: &Change, (before, after): (&Layout, &Layout)) -> bool {
+    match change {
+        Change::All(all) => all.iter().any(|own| has_downtime(own, (before, after))),
+        Change::HostSize { .. }
+        | Change::Columns { .. }
+        | Change::Unit { .. }
+        | Change::Stripe { .. }
+        | Change::Cache { .. }
+        | Change::Vcores { .. }
+        | Change::Move { .. } => true,
+        Change::Storage { .. } | Change::InstanceIops { .. } | Change::Bought { .. } => false,
+        Change::Size { name, .. } | Change::Tier { name, .. } => is_detached(name, (before, after)),
+    }
+}
+
+/// Returns whether a disk is detached while it grows.
+fn is_detached(name: &str, (before, after): (&Layout, &Layout)) -> bool {
+    before.provider.as_deref() == Some("azure")
+        && before.hosts.iter().all(|host| host.instance.is_none())
+        && largest(before, name) <= AZURE_ONLINE
+        && largest(after, name) > AZURE_ONLINE
+}
+
 /// Returns what a change of `before` to `after` interrupts.
 pub(crate) fn downtime(
     change: &Change,
@@ -60,17 +87,14 @@ pub(crate) fn downtime(
             "azure" => "none; a disk can change up to four times in 24 hours".to_owned(),
             _ => "none".to_owned(),
         },
-        Change::Size { name, .. } | Change::Tier { name, .. } => {
-            let size = |layout: &Layout| largest(layout, name);
-            match provider {
-                _ if before.hosts.iter().any(|host| host.instance.is_some()) => "none".to_owned(),
-                "azure" if size(before) <= AZURE_ONLINE && size(after) > AZURE_ONLINE => {
-                    "the disk is detached: it grows past 4 TiB".to_owned()
-                }
-                "aws" => "none; a volume can change up to four times in 24 hours".to_owned(),
-                _ => "none".to_owned(),
+        Change::Size { name, .. } | Change::Tier { name, .. } => match provider {
+            _ if before.hosts.iter().any(|host| host.instance.is_some()) => "none".to_owned(),
+            _ if is_detached(name, (before, after)) => {
+                "the disk is detached: it grows past 4 TiB".to_owned()
             }
-        }
+            "aws" => "none; a volume can change up to four times in 24 hours".to_owned(),
+            _ => "none".to_owned(),
+        },
     }
 }
 
@@ -95,4 +119,38 @@ fn largest(layout: &Layout, name: &str) -> Bytes {
         exports.flat_map(|export| export.volumes.iter().filter_map(|id| host.volumes.get(id.0)))
     });
     all.map(size).max().unwrap_or(Bytes::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(tier: &str) -> Layout {
+        let text =
+            format!("edition = \"azure-now\"\n[[volume]]\nname = \"d\"\ntier = \"{tier}\"\n");
+        Layout::parse("layout.toml", &text, &Catalog::builtin()).expect("a layout")
+    }
+
+    #[test]
+    fn a_disk_has_downtime_only_where_it_grows_past_4_tib() {
+        let catalog = Catalog::builtin();
+        for (from, to, is_detached) in [
+            ("P30", "P40", false),
+            ("P40", "P50", false),
+            ("P50", "P60", true),
+            ("P60", "P70", false),
+        ] {
+            let change = Change::Tier { name: "d".to_owned(), tier: to.to_owned() };
+            let (before, after) = (layout(from), layout(to));
+            let layouts = (&before, &after);
+            assert_eq!(has_downtime(&change, layouts), is_detached, "{from} to {to}");
+            assert_eq!(
+                downtime(&change, layouts, &catalog) == "none",
+                !is_detached,
+                "{from} to {to}"
+            );
+            let unit = Change::Unit { name: "d".to_owned(), bytes: 1 << 16 };
+            assert!(has_downtime(&Change::All(vec![change, unit]), layouts));
+        }
+    }
 }

@@ -1,11 +1,11 @@
 //! Whether a layout carries a need.
 
-use crate::downtime::downtime;
+use crate::downtime::{LEFT_OUT, downtime};
 use crate::error::TuneError;
 use crate::goal::Goal;
 use crate::limit::{self, Place};
 use crate::load::Load;
-use crate::measure::{Bench, Credits, Effort, Measured};
+use crate::measure::{Bench, Credits, Effort, Measured, note_on_caches};
 use crate::price::Price;
 use crate::search::{Bounds, Outcome, Search, Stop};
 use weir_catalog::Catalog;
@@ -35,6 +35,8 @@ const SIMULATIONS: usize = 200;
 pub struct FitOptions {
     /// Seed of the simulations.
     pub seed: u64,
+    /// True if changes with downtime are left out.
+    pub no_downtime: bool,
 }
 
 /// A need of a layout, with a name if there are several.
@@ -85,16 +87,22 @@ pub fn fit(
         // A change has to serve all; one that counts on credits does so only where all do.
         _ => question.change(&all, needs.iter().all(|own| own.bursts))?,
     };
+    let load = Load::Needs(all);
+    let changed = change.as_ref().map(|(_, changed)| changed);
+    let note = changed.into_iter().chain([&layout]).find_map(|own| note_on_caches(own, &load));
+    let change = change.map(|(change, _)| change);
+    let is_change_missing = answer != FitAnswer::Yes && change.is_none() && too_small.is_empty();
+    let left_out = (is_change_missing && options.no_downtime).then(|| LEFT_OUT.to_owned());
     let price = Price::of_layout(&layout, catalog)?;
     Ok(FitReport {
         answer,
         roles,
-        is_change_missing: answer != FitAnswer::Yes && change.is_none() && too_small.is_empty(),
+        is_change_missing,
         change,
         month: price.currency.as_ref().map(|_| Amount(price.month())),
         currency: price.currency,
         too_small,
-        notes: Vec::new(),
+        notes: note.into_iter().chain(left_out).collect(),
     })
 }
 
@@ -181,8 +189,8 @@ impl Question<'_> {
                     Some(FitRoom { size_bytes: lack.size.get(), room_bytes: lack.room.get() });
             }
             role.need.clone_from(&named.name);
-            role.is_latency_assumed =
-                named.need.role(got.role).is_some_and(|own| own.latency.is_none());
+            let stated = named.need.role(got.role).and_then(|own| own.latency);
+            role.is_latency_assumed = stated.is_none() && role.latency_target_ns.is_some();
             roles.push(role);
         }
         Ok(roles)
@@ -260,8 +268,12 @@ impl Question<'_> {
     }
 
     /// Returns the cheapest single change with which the layout carries all needs with headroom, or
-    /// else barely.
-    fn change(&self, needs: &[Need], bursts: bool) -> Result<Option<FitChange>, TuneError> {
+    /// else barely, and the changed layout.
+    fn change(
+        &self,
+        needs: &[Need],
+        bursts: bool,
+    ) -> Result<Option<(FitChange, Layout)>, TuneError> {
         for (part, then) in [(WHOLE + BARELY, FitAnswer::Yes), (WHOLE, FitAnswer::Barely)] {
             let needs = needs.iter().map(|need| need.scaled(part)).collect();
             let (bench, goal) = (self.bench(needs, bursts), Goal::default());
@@ -269,8 +281,13 @@ impl Question<'_> {
             if goal.is_met(&measured) {
                 continue;
             }
-            let bounds =
-                Bounds { budget: None, changes: 1, simulations: SIMULATIONS, must_be_sure: false };
+            let bounds = Bounds {
+                budget: None,
+                changes: 1,
+                simulations: SIMULATIONS,
+                must_be_sure: false,
+                no_downtime: self.options.no_downtime,
+            };
             let all: &dyn Fn(&Change, &Layout) -> bool = &|_, _| true;
             let bounds = (bounds, all, &(|| false) as Stop<'_>);
             let mut search = Search::from(&bench, &goal, bounds, (self.text, &measured))?;
@@ -281,13 +298,14 @@ impl Question<'_> {
                 let is_known =
                     found.price.currency.is_some() && before.bill.is_comparable(&found.price.bill);
                 let unknown = found.price.bill.unknown().map(|line| line.what.clone());
-                return Ok(Some(FitChange {
+                let change = FitChange {
                     what: change.words(),
                     then,
                     downtime: downtime(&change, (self.layout, &after), self.catalog),
                     cost: is_known.then(|| Delta::between(before.month(), found.price.month())),
                     unknown: unknown.collect(),
-                }));
+                };
+                return Ok(Some((change, after)));
             }
         }
         Ok(None)

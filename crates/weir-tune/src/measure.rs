@@ -9,9 +9,9 @@ use weir_catalog::Catalog;
 use weir_core::{Cap, Limit};
 use weir_layout::Layout;
 use weir_observe::run::Sample;
-use weir_plan::Need;
 use weir_plan::promise::with_promises;
 use weir_plan::verify::{Got, How, Load as NeedLoad, verify_counted, without_bursts};
+use weir_plan::{Need, RoleNeed};
 use weir_report::number::float;
 use weir_report::oltp::{DatabaseReport, FileReport};
 use weir_report::run::RunReport;
@@ -246,6 +246,33 @@ fn cached(layout: &Layout) -> Vec<String> {
         volumes.any(|volume| volume.cache != weir_core::CacheMode::None)
     };
     exports.filter(is_cached).map(|(_, export)| export.name.clone()).collect()
+}
+
+/// Returns the note on predictions of a load with the host caches of a layout, if they rest on an assumption.
+pub(crate) fn note_on_caches(layout: &Layout, load: &Load) -> Option<String> {
+    let cached = cached(layout);
+    let warm = "with a host cache, reads are predicted to hit a warm cache";
+    let needs = match load {
+        Load::Needs(needs) => needs,
+        Load::Jobs(_) => return (!cached.is_empty()).then(|| warm.to_owned()),
+        // Caches are as warm as the database makes them.
+        Load::Databases(..) => return None,
+    };
+    let is_cached = |role| {
+        layout.hosts.iter().any(|host| {
+            let mut files = host.files.iter().filter(|file| file.role == role);
+            files.any(|file| host.export_of(file).is_some_and(|own| cached.contains(&own.name)))
+        })
+    };
+    let is_assumed =
+        |own: &RoleNeed| own.reads > 0 && own.working_set.is_none() && is_cached(own.role);
+    let is_any = needs.iter().flat_map(|need| &need.roles).any(is_assumed);
+    is_any.then(|| {
+        format!(
+            "{warm} as far as the data fits into it; a need with working_set says how much of the data \
+             is used"
+        )
+    })
 }
 
 /// Returns the mean response time of all transactions.

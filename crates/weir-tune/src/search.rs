@@ -10,6 +10,7 @@
 //! a sum, which the others may bring.
 
 use crate::candidate::{Candidate, MINOR, Meets, Reason, expand, may_bind, reasons};
+use crate::downtime::has_downtime;
 use crate::error::TuneError;
 use crate::goal::{Goal, WAITED, is_sure};
 use crate::limit::{Place, Setting};
@@ -70,6 +71,8 @@ pub(crate) struct Bounds {
     /// True if a layout at the edge of the goal counts only where no other is found: a real system may be a little
     /// slower.
     pub(crate) must_be_sure: bool,
+    /// True if changes with downtime are left out.
+    pub(crate) no_downtime: bool,
 }
 
 /// The order of layouts: the lower price, then fewer changes, then the earlier one.
@@ -412,7 +415,11 @@ impl<'a> Search<'a> {
         };
         let mut all =
             expand(&node.text, &node.layout, (reason, lack), (self.bench.catalog, &self.pricer));
-        all.retain(|own| own.changes.iter().all(|change| (self.allows)(change, &node.layout)));
+        let is_allowed = |own: &Candidate, change: &Change| {
+            let is_online = !has_downtime(change, (&node.layout, &own.layout));
+            (is_online || !self.bounds.no_downtime) && (self.allows)(change, &node.layout)
+        };
+        all.retain(|own| own.changes.iter().all(|change| is_allowed(own, change)));
         if !all.iter().all(still_fails) {
             all.retain(|own| !still_fails(own));
         }

@@ -2,13 +2,13 @@
 
 use crate::clients;
 use crate::counters::decide_within_buckets;
-use crate::downtime::downtime;
+use crate::downtime::{LEFT_OUT, downtime};
 use crate::error::TuneError;
 use crate::fit::smaller;
 use crate::goal::Goal;
 use crate::limit::{Place, words};
 use crate::load::Load;
-use crate::measure::{Bench, Effort, Measured};
+use crate::measure::{Bench, Effort, Measured, note_on_caches};
 use crate::price::Price;
 use crate::search::{Allows, Bounds, Found, Outcome, Search, Stop};
 use crate::system::{Simulated, System, SystemError};
@@ -29,10 +29,6 @@ pub const ALIKE: f64 = 0.05;
 const BUCKETS: &str = "a server counts latencies in buckets that end at 1, 2, 5, 10 ms and so on; one in \
     the bucket of its target counts as met";
 
-/// The note on predictions with a host cache.
-const WARM: &str = "with a host cache, reads are predicted to hit a warm cache as far as the data fits into it; \
-    a need with working_set says how much of the data is used";
-
 /// Options of a search for changes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TuneOptions {
@@ -40,6 +36,8 @@ pub struct TuneOptions {
     pub budget: Option<Money>,
     /// Most layouts to simulate; 400 by default.
     pub simulations: Option<usize>,
+    /// True if changes with downtime are left out.
+    pub no_downtime: bool,
     /// True if changes stay on a running system although they do not reach the goal.
     pub keeps: bool,
 }
@@ -98,12 +96,13 @@ pub fn tune_on(
     let present = Present { text: text.to_owned(), layout, measured: Measured::default(), price };
     let too_small = too_small(&present.layout, bench);
     let is_too_small = !too_small.is_empty();
-    let report = TuneReport {
+    let mut report = TuneReport {
         goal: goal.words(&bench.load),
         budget: options.budget.map(Amount),
         notes: too_small,
         ..TuneReport::default()
     };
+    report.notes.extend(note_on_caches(&present.layout, &bench.load));
     let start = present.clone();
     let bench = bench.clone();
     let mut walk = Walk { system, bench, goal, start, present, is_measured: false, report };
@@ -232,6 +231,7 @@ impl Walk<'_> {
             changes: MOST_STEPS,
             simulations: options.simulations.unwrap_or(400),
             must_be_sure: !self.system.is_simulated(),
+            no_downtime: options.no_downtime,
         };
         let (outcome, visits) = {
             let system = &*self.system;
@@ -244,6 +244,9 @@ impl Walk<'_> {
             self.report.simulated = search.simulations;
             (outcome, search.visits)
         };
+        if options.no_downtime && !matches!(outcome, Outcome::Reached(_)) {
+            self.report.notes.push(LEFT_OUT.to_owned());
+        }
         match outcome {
             Outcome::Reached(found) => {
                 if let Err(error) = self.follow(found) {
@@ -394,11 +397,6 @@ impl Walk<'_> {
 
     /// Applies a change, and returns whether it brought what was predicted. If not, the walk ends.
     fn step(&mut self, change: &Change) -> Result<bool, TuneError> {
-        if matches!(change, Change::Cache { .. })
-            && !self.report.notes.iter().any(|own| own == WARM)
-        {
-            self.report.notes.push(WARM.to_owned());
-        }
         let because =
             self.lack().or_else(|| self.present.measured.binding().map(|own| self.because(own)));
         let Some(text) = change.apply(&self.present.text) else {
@@ -406,6 +404,8 @@ impl Walk<'_> {
             return Ok(false);
         };
         let layout = Layout::parse("layout.toml", &text, self.bench.catalog)?;
+        let note = note_on_caches(&layout, &self.bench.load);
+        self.report.notes.extend(note.filter(|own| !self.report.notes.contains(own)));
         let price = Price::of_layout(&layout, self.bench.catalog)?;
         let predicted = self.bench.measure("layout.toml", &text, Effort::Prediction)?;
         let failed = |walk: &mut Self, error| match error {

@@ -29,6 +29,9 @@ pub(super) struct Fit {
     /// Hours of each observed day that get an answer of their own, for example 22:00-06:00 in UTC or
     /// 22:00-06:00+01:00. Needs observations in load.
     night: Option<String>,
+    /// Proposes only changes without downtime.
+    #[serde(default)]
+    no_downtime: bool,
     /// Counts on burst credits.
     #[serde(default)]
     bursts: bool,
@@ -53,6 +56,7 @@ impl Call for Fit {
         self.load.add_to(arguments)?;
         texts::add_also(&self.also, &self.also_texts, arguments)?;
         arguments.option("night", self.night.as_ref());
+        arguments.flag("no-downtime", self.no_downtime);
         arguments.flag("bursts", self.bursts);
         arguments.option("seed", self.seed);
         Ok(())

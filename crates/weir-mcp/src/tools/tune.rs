@@ -33,6 +33,9 @@ pub(super) struct Tune {
     budget: Option<String>,
     /// Most layouts to simulate.
     simulations: Option<u32>,
+    /// Makes only changes without downtime.
+    #[serde(default)]
+    no_downtime: bool,
     /// Counts on burst credits.
     #[serde(default)]
     bursts: bool,
@@ -75,6 +78,7 @@ impl Call for Tune {
         arguments.options("goal", &self.goals);
         arguments.option("budget", self.budget.as_ref());
         arguments.option("simulations", self.simulations);
+        arguments.flag("no-downtime", self.no_downtime);
         arguments.flag("bursts", self.bursts);
         arguments.option("seed", self.seed);
         Ok(())

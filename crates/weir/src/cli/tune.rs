@@ -57,6 +57,10 @@ pub(crate) struct FitArgs {
     /// 22:00-06:00+01:00. Their rates are taken as observed.
     #[arg(long, value_name = "HOURS", value_parser = hours, requires = "load", allow_hyphen_values = true)]
     pub(crate) night: Option<Hours>,
+    /// Propose only changes without downtime: larger tiers and sizes of disks, bought rates, and storage
+    /// of an instance.
+    #[arg(long)]
+    pub(crate) no_downtime: bool,
     /// Count on burst credits, from those that the layout gives. By default, the layout has to carry
     /// the load when credits are spent.
     #[arg(long)]
@@ -89,6 +93,10 @@ pub(crate) struct TuneArgs {
     /// Highest price of the layout per month, in the currency of its edition.
     #[arg(long, value_name = "AMOUNT")]
     pub(crate) budget: Option<Money>,
+    /// Make only changes without downtime: larger tiers and sizes of disks, bought rates, and storage of
+    /// an instance.
+    #[arg(long)]
+    pub(crate) no_downtime: bool,
     /// Most layouts to simulate.
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = super::number::positive::<u32>)]
     pub(crate) simulations: u32,

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &FitArgs, catalog: &Catalog) -> Result<u8, CliError> {
         let words = format!("two needs are called {name}; rename one of the files");
         return Err(CliError::Refused(words));
     }
-    let options = FitOptions { seed: args.seed };
+    let options = FitOptions { seed: args.seed, no_downtime: args.no_downtime };
     let name = args.layout.display().to_string();
     let mut report = fit(&name, &text, &needs, catalog, options)?;
     report.notes.extend(notes);

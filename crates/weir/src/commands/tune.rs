@@ -51,7 +51,12 @@ fn walk(args: &TuneArgs, catalog: &Catalog) -> Result<(Tuned, Option<u8>), CliEr
     let bench = Bench { catalog, load, seed: args.seed, runtime: args.runtime, credits };
     let goal = Goal { targets: args.goal.clone() };
     let simulations = usize::try_from(args.simulations).ok();
-    let options = TuneOptions { budget: args.budget, simulations, keeps: args.keep };
+    let options = TuneOptions {
+        budget: args.budget,
+        simulations,
+        keeps: args.keep,
+        no_downtime: args.no_downtime,
+    };
     let mut signalled = None;
     let mut tuned = match &args.control {
         None => tune(&name, &text, &bench, &goal, options)?,

@@ -334,3 +334,96 @@ fn the_demand_of_a_run_is_that_of_its_own_layout() {
     assert!(asked("observed.toml") > 2_500.0, "the run has waits at 2,300 IOPS");
     assert!((asked("asked.toml") - asked("observed.toml")).abs() < 1.0);
 }
+
+/// A backup to a disk with bought rates, beside data.
+const BESIDE: &str = "edition = \"azure-now\"\nhost = { size = \"D8s_v5\" }\n\
+    [[volume]]\nname = \"d\"\nfamily = \"premium-ssd-v2\"\nsize = \"512 GiB\"\niops = 5000\n\
+    throughput = \"200 MB/s\"\n[[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"400 GiB\"\non = \"d\"\n\
+    [[volume]]\nname = \"b\"\nfamily = \"premium-ssd-v2\"\nsize = \"512 GiB\"\niops = 3000\n\
+    throughput = \"125 MB/s\"\n[[file]]\nname = \"bk\"\nrole = \"backup\"\nsize = \"400 GiB\"\non = \"b\"\n";
+
+fn backup_of(rate: &str) -> String {
+    format!(
+        "[data]\nsize = \"400 GiB\"\niops = 2000\n[backup]\nsize = \"400 GiB\"\nthroughput = \"{rate}\"\n"
+    )
+}
+
+#[test]
+fn a_backup_has_a_rate_and_no_latency_to_keep() {
+    let place = place();
+    place.file("beside.toml", BESIDE);
+    place.file("need.toml", &backup_of("170 MB/s"));
+    let args = ["beside.toml", "--need", "need.toml", "-o", "json"];
+    let report: Value = serde_json::from_str(&check(&place, &args, 1, "")).expect("JSON");
+    assert_eq!(role(&report, "backup")["latency_target_ns"], Value::Null, "{report:#}");
+    assert_eq!(role(&report, "backup")["is_latency_assumed"], false, "{report:#}");
+    assert!(role(&report, "data")["latency_target_ns"].is_u64(), "{report:#}");
+    assert_eq!(report["change"]["then"], "yes", "{report:#}");
+    // A stated latency is kept.
+    let stated = backup_of("170 MB/s") + "latency = \"1 ms\"\n";
+    place.file("need.toml", &stated);
+    let report: Value = serde_json::from_str(&check(&place, &args, 1, "")).expect("JSON");
+    assert_eq!(role(&report, "backup")["latency_target_ns"], 1_000_000, "{report:#}");
+}
+
+#[test]
+fn changes_with_downtime_are_left_out_if_asked() {
+    let place = place();
+    place.file("beside.toml", BESIDE);
+    place.file("need.toml", &backup_of("150 MB/s"));
+    let args = ["beside.toml", "--need", "need.toml"];
+    let stripe =
+        "b as a stripe of 2 disks of 256 GiB with 3000 IOPS and 125 MB/s (free; downtime: a new";
+    let text = check(&place, &args, 1, "").replace("\n  ", " ");
+    assert!(text.contains(stripe), "{text}");
+    let online = [&args[..], &["--no-downtime"]].concat();
+    let text = check(&place, &online, 1, "").replace("\n  ", " ");
+    assert!(text.contains("b with 3000 IOPS and 163 MB/s bought"), "{text}");
+    assert!(text.contains("downtime: none; a disk can change up to four times"), "{text}");
+    // tune makes the same changes.
+    let tune = |more: &[&str]| run(place.weir(&[&["tune"], &args[..], more].concat())).0;
+    assert!(tune(&[]).contains("a new stripe is built"));
+    let text = tune(&["--no-downtime"]);
+    assert!(text.starts_with("the goal is reached in 1 step"), "{text}");
+    assert!(!text.contains("stripe is built") && text.contains("bought"), "{text}");
+    // If nothing is left, both say why.
+    place.file("need.toml", &backup_of("2 GB/s"));
+    let left_out = "changes with downtime were left out";
+    check(&place, &online, 1, left_out);
+    assert!(tune(&["--no-downtime"]).contains(left_out));
+    assert!(!check(&place, &args, 1, "").contains(left_out));
+}
+
+#[test]
+fn predictions_with_a_host_cache_say_what_they_assume() {
+    let place = place();
+    let cached = "edition = \"azure-now\"\nhost = { size = \"D8s_v3\" }\n[[volume]]\nname = \"d\"\n\
+        tier = \"P20\"\ncache = \"read-only\"\n[[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"400 GiB\"\n\
+        on = \"d\"\n";
+    place.file("cached.toml", cached);
+    place.file("plain.toml", &cached.replace("cache = \"read-only\"\n", ""));
+    let need = |iops: u32, more: &str| {
+        let text = format!("[data]\nsize = \"400 GiB\"\niops = {iops}\nreads = \"90 %\"\n{more}");
+        place.file("need.toml", &text);
+    };
+    let says = |args: &[&str], is_said: bool| {
+        let (stdout, stderr, _) = run(place.weir(&[args, &["--need", "need.toml"]].concat()));
+        let words = "reads are predicted to hit a warm cache as far as the data fits into it; a need with \
+                     working_set says how much of the data is used";
+        let text = stdout.replace("\n  ", " ");
+        assert_eq!(text.contains(words), is_said, "{args:?}: {stdout}{stderr}");
+    };
+    need(2_000, "");
+    says(&["fit", "cached.toml"], true);
+    says(&["tune", "cached.toml"], true);
+    says(&["fit", "plain.toml"], false);
+    // The cheapest change is a cache.
+    need(2_400, "");
+    says(&["fit", "plain.toml"], true);
+    says(&["tune", "plain.toml"], true);
+    need(2_000, "working_set = \"100 GiB\"\n");
+    says(&["fit", "cached.toml"], false);
+    need(2_000, "");
+    place.file("need.toml", "[data]\nsize = \"400 GiB\"\niops = 2000\nreads = \"0 %\"\n");
+    says(&["fit", "cached.toml"], false);
+}

@@ -161,7 +161,12 @@ impl<'a> RealSystem<'a> {
             credits: if bursts { Credits::Given } else { Credits::Never },
         };
         let simulations = usize::try_from(args.simulations).ok();
-        let options = TuneOptions { budget: args.budget, simulations, keeps: true };
+        let options = TuneOptions {
+            budget: args.budget,
+            simulations,
+            keeps: true,
+            no_downtime: args.no_downtime,
+        };
         // The next observation could not tell two files of one disk apart.
         let has_files = contents.entities.iter().any(|own| own.kind == EntityKind::File);
         let mut system = match has_files {
