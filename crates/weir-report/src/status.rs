@@ -57,6 +57,13 @@ pub struct HostStatus {
 impl HostStatus {
     /// Returns the limits of the machine that burst, in the form of volumes.
     fn bursts(&self) -> Vec<VolumeStatus> {
+        let mut all = self.limits();
+        all.retain(VolumeStatus::bursts);
+        all
+    }
+
+    /// Returns the limits of the machine, in the form of volumes.
+    fn limits(&self) -> Vec<VolumeStatus> {
         let find = |name: String| self.caps.iter().find(|own| own.cap == name);
         let side = |side: &str| {
             let of = |unit: &str| find(format!("host_{side}_{unit}"));
@@ -74,8 +81,13 @@ impl HostStatus {
                 ..VolumeStatus::default()
             }
         };
-        let mut all = vec![side("uncached"), side("cached")];
-        all.retain(VolumeStatus::bursts);
+        let log = VolumeStatus {
+            name: format!("{} (log)", self.name),
+            limit_bytes_per_s: find("log_rate".to_owned()).map(|own| own.limit),
+            ..VolumeStatus::default()
+        };
+        let mut all = vec![side("uncached"), side("cached"), log];
+        all.retain(|own| own.limit_iops.is_some() || own.limit_bytes_per_s.is_some());
         all
     }
 }
@@ -255,6 +267,9 @@ pub struct VolumeStatus {
     /// Damaged blocks that requests met, if blocks have checksums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<DamageStatus>,
+    /// The reason why the volume is not served; `None` if it is.
+    #[serde(default)]
+    pub unserved: Option<String>,
     /// Host cache: `none`, `read-only` or `read-write`.
     pub cache: String,
     /// Set if it is on the host's own SSD, which the limits for uncached I/O do not count.
@@ -575,6 +590,7 @@ impl Status {
             ">credits IOs|credits_operations",
             ">credits MiB|credits_bytes",
             "cache",
+            "|state",
         ];
         let mut table = Table::new("", &heads);
         for host in &self.hosts {
@@ -591,10 +607,17 @@ impl Status {
                     limit(v.credits_operations),
                     some_mib(v.credits_bytes),
                     v.cache.clone(),
+                    if v.unserved.is_some() { "not served" } else { "served" },
                 ]);
             }
         }
+        table.notes.extend(self.not_served());
         table
+    }
+
+    /// Returns a sentence for each volume that is not served.
+    fn not_served(&self) -> impl Iterator<Item = String> {
+        self.refused.iter().map(|own| format!("not served: {}: {}", own.name, own.reason))
     }
 }
 
@@ -647,8 +670,7 @@ impl StatusReport {
                 ]);
             }
         }
-        let refused = self.now.refused.iter();
-        table.notes.extend(refused.map(|r| format!("not served: {}: {}", r.name, r.reason)));
+        table.notes.extend(self.now.not_served());
         table
     }
 
@@ -695,6 +717,22 @@ impl StatusReport {
                 some_mib(v.credits_bytes),
                 last_s.map_or_else(Cell::none, |last| Cell::number(String::new(), last)),
             ]);
+        }
+        table
+    }
+
+    /// Returns the limits of machines and instances that do not burst.
+    fn machines_table(&self) -> Table {
+        let heads = ["limits of|host", ">IOPS|limit_iops", ">MiB/s|limit_bytes_per_s"];
+        let mut table = Table::new("", &heads).named("machines");
+        for host in &self.now.hosts {
+            for v in host.limits().into_iter().filter(|own| !own.bursts()) {
+                table.row(cells![
+                    v.name.as_str(),
+                    limit(v.limit_iops),
+                    some_mib(v.limit_bytes_per_s),
+                ]);
+            }
         }
         table
     }
@@ -786,6 +824,7 @@ impl Report for StatusReport {
         vec![
             self.volumes_table(),
             self.bursts_table(),
+            self.machines_table(),
             self.pending_table(),
             self.damage_table(),
             self.exports_table(),
@@ -851,6 +890,24 @@ mod tests {
     }
 
     #[test]
+    fn a_volume_that_is_not_served_is_listed_with_its_reason() {
+        let mut now = reading(1_000_000_000, 0);
+        let reason = "its metadata is damaged".to_owned();
+        now.hosts[0].volumes[1].unserved = Some(reason.clone());
+        now.refused = vec![Refused { name: "log".into(), reason, input: false }];
+        let note = "\nnot served: log: its metadata is damaged\n";
+        let list = now.volume_list();
+        assert_eq!(list.notes, [note.trim()]);
+        let json = serde_json::to_value(crate::table::Listing(vec![list])).expect("JSON");
+        assert_eq!(
+            (&json[0]["state"], &json[1]["state"]),
+            (&"served".into(), &"not served".into())
+        );
+        let text = StatusReport::between(&reading(0, 0), now).render(Format::Text);
+        assert!(text.contains(note), "{text}");
+    }
+
+    #[test]
     fn volumes_with_checksums_are_listed_with_the_damage_that_requests_met() {
         let mut now = reading(1_000_000_000, 100);
         let text =
@@ -880,6 +937,7 @@ mod tests {
                 cap("host_uncached_burst_iops", 16_000, None),
                 cap("host_uncached_bytes", 96_000_000, None),
                 cap("host_cached_iops", 16_000, None),
+                cap("log_rate", 96 << 20, None),
             ];
             reading
         };
@@ -888,7 +946,12 @@ mod tests {
         assert_eq!(report.machine_credits_last_s.len(), 1);
         let text = report.render(Format::Text);
         let line = " host (uncached)    16,000  6,400       91.6  91.6   50.0 %  last 12 min 0 s\n";
-        assert!(text.contains(line) && !text.contains("(cached)"), "{text}");
+        assert!(text.contains(line), "{text}");
+        let others = " limits of        IOPS  MiB/s\n \
+                      host (cached)  16,000      -\n \
+                      host (log)          -   96.0\n";
+        assert!(text.contains(others), "{text}");
+        assert_eq!((text.matches("(cached)").count(), text.matches("(uncached)").count()), (1, 1));
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl Metric {
 }
 
 /// All metrics, in the order of the answer.
-pub static METRICS: [Metric; 27] = [
+pub static METRICS: [Metric; 28] = [
     metric(
         "uptime_seconds",
         Gauge,
@@ -144,6 +144,12 @@ pub static METRICS: [Metric; 27] = [
         Counter,
         "Write-backs of the host cache that reached the disk",
         Of::Volume(|v| count(v.writebacks)),
+    ),
+    metric(
+        "volume_served",
+        Gauge,
+        "1 if the volume is served, 0 if the server could not open it",
+        Of::Volume(|v| count(u64::from(v.unserved.is_none()))),
     ),
     metric("volume_size_bytes", Gauge, "Size of the volume", Of::Volume(|v| count(v.size_bytes))),
     metric(
@@ -449,6 +455,7 @@ mod tests {
             waits_ns: [("disk_iops".to_owned(), 1_500_000_000)].into(),
             backend: Some(BackendStatus { state: "lost".into(), ..BackendStatus::default() }),
             damage: Some(DamageStatus { failed_requests: 3, blocks: vec![0] }),
+            unserved: Some("damaged metadata".to_owned()),
             ..VolumeStatus::default()
         };
         let mut counts = vec![0; LATENCY_BOUNDS_NS.len() + 1];
@@ -486,6 +493,7 @@ mod tests {
             &format!("weir_limit_now{{{volume},cap=\"disk_iops\"}} 1500.0"),
             &format!("weir_burst_credits{{{volume},cap=\"disk_iops\"}} 1000.0"),
             &format!("weir_cache_hits_total{{{volume}}} 2"),
+            &format!("weir_volume_served{{{volume}}} 0.0"),
             &format!("weir_backend_state{{{volume},state=\"connected\"}} 0.0"),
             &format!("weir_backend_state{{{volume},state=\"lost\"}} 1.0"),
             &format!("weir_backend_state{{{volume},state=\"failed\"}} 0.0"),

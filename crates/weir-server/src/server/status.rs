@@ -10,7 +10,7 @@ use weir_core::spec::Place;
 use weir_core::{Cap, GateLimits, Limit, VolumeId, Waits};
 use weir_layout::{Export, Host};
 use weir_report::status::{
-    CapStatus, ClientStatus, DamageStatus, ExportStatus, HostStatus, OpLatency, Status,
+    CapStatus, ClientStatus, DamageStatus, ExportStatus, HostStatus, OpLatency, Refused, Status,
     VolumeStatus,
 };
 use weir_store::Volume as StoredVolume;
@@ -36,6 +36,7 @@ impl Shared {
     pub(super) fn status(&self) -> Status {
         let hosts: Vec<Known> = self.hosts().iter().map(Known::copy).collect();
         let hosts = hosts.into_iter();
+        let refused = self.refused().clone();
         Status {
             uptime_ns: self.clock.now().nanos(),
             pid: std::process::id(),
@@ -44,17 +45,19 @@ impl Shared {
                 .filter_map(|Known { host, mailbox, backings, mut damage }| {
                     let names = host.volumes.iter().map(|volume| volume.name.clone());
                     let names: Vec<String> = names.collect();
+                    let unserved = unserved(&host, &refused);
                     let mut status = self.host_status(host, &mailbox)?;
                     for volume in &mut status.volumes {
                         let id = names.iter().position(|name| *name == volume.name);
                         let backing = id.and_then(|id| backings.get(&id));
                         volume.backend = backing.map(Backing::status);
                         volume.damage = damage.remove(&volume.name);
+                        volume.unserved = id.and_then(|id| unserved.get(&id).cloned());
                     }
                     Some(status)
                 })
                 .collect(),
-            refused: self.refused().clone(),
+            refused: refused.clone(),
         }
     }
 
@@ -96,6 +99,15 @@ impl Shared {
                 .collect(),
         })
     }
+}
+
+/// Returns the reasons why volumes are not served, by their numbers.
+fn unserved(host: &Host, refused: &[Refused]) -> BTreeMap<usize, String> {
+    let reason = |name: &str| refused.iter().find(|own| own.name == name);
+    let exports = host.exports.iter().filter_map(|own| Some((own, reason(&own.name)?)));
+    exports
+        .flat_map(|(export, own)| export.volumes.iter().map(|id| (id.0, own.reason.clone())))
+        .collect()
 }
 
 /// Returns the damage that requests met, by volume with checksums.
@@ -196,6 +208,7 @@ fn volume_status(
         pending_writeback_bytes: running.owed(id).get(),
         backend: None,
         damage: None,
+        unserved: None,
         cache: volume.spec.cache.name().to_owned(),
         is_local: volume.spec.place == Place::Local,
         limit_iops: gate.iops.map(|limit| limit.rate.get()),

@@ -444,7 +444,14 @@ fn a_damaged_volume_is_said_and_the_rest_is_served() {
                   control socket control.sock\n";
     assert_eq!(server.said, expect);
     let (listed, _, code) = run(place.weir(&["volume", "list"]));
-    assert!(code == Some(0) && listed.contains("w"), "{listed}");
+    assert!(
+        code == Some(0) && listed.contains("not served: v: data/volumes/v/meta.json"),
+        "{listed}"
+    );
+    let (csv, _, _) = run(place.weir(&["volume", "list", "-o", "csv"]));
+    let states: Vec<&str> =
+        csv.lines().skip(1).filter_map(|line| line.rsplit(',').next()).collect();
+    assert_eq!(states, ["not served", "served"], "{csv}");
     server.stop();
 
     place.file("layout.toml", LAYOUT);
