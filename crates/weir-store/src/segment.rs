@@ -21,6 +21,10 @@ use weir_units::Bytes;
 /// The source of zeros on a file system that cannot make them.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
+/// The largest write that is given to the system at once. Its page cache keeps a write in folios as large as the
+/// write, up to 2 MiB, and walks all blocks of a folio for each small write and sync that touches it later.
+const PIECE: usize = 256 << 10;
+
 /// The unit of [`MetadataExt::blocks`].
 const STAT_BLOCK: u64 = 512;
 
@@ -210,7 +214,8 @@ impl Segment {
 
     pub(crate) fn write(&self, at: u64, data: &[u8], making: &Making) -> Result<()> {
         let file = self.existing_or_new(making)?;
-        let written = file.write_all_at(data, at);
+        let mut pieces = data.chunks(PIECE).zip((at..).step_by(PIECE));
+        let written = pieces.try_for_each(|(piece, at)| file.write_all_at(piece, at));
         self.mark_dirty();
         written.map_err(|e| self.failed("write", e))
     }
@@ -444,6 +449,20 @@ mod tests {
         let mut found = [0xee; 2];
         assert!(segment.try_read(0, &mut found).unwrap());
         assert_eq!(found, [7, 0]);
+    }
+
+    #[test]
+    fn a_write_of_several_pieces_is_stored_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let segment = Segment::new(dir.path().join("00000"), false);
+        let data: Vec<u8> = (0..2 * PIECE + 77).map(|at| (at % 251) as u8 + 1).collect();
+        let names_changed = AtomicBool::new(false);
+        let making = Making { len: 4 * len_of(&data), names_changed: &names_changed };
+        segment.write(5, &data, &making).unwrap();
+        let mut found = vec![0; data.len() + 6];
+        segment.read(0, &mut found).unwrap();
+        assert!(found[5..].starts_with(&data));
+        assert_eq!((&found[..5], found.last()), (&[0; 5][..], Some(&0)));
     }
 
     #[test]
