@@ -455,7 +455,7 @@ mod tests {
     fn a_write_of_several_pieces_is_stored_whole() {
         let dir = tempfile::tempdir().unwrap();
         let segment = Segment::new(dir.path().join("00000"), false);
-        let data: Vec<u8> = (0..2 * PIECE + 77).map(|at| (at % 251) as u8 + 1).collect();
+        let data: Vec<u8> = (1..=251_u8).cycle().take(2 * PIECE + 77).collect();
         let names_changed = AtomicBool::new(false);
         let making = Making { len: 4 * len_of(&data), names_changed: &names_changed };
         segment.write(5, &data, &making).unwrap();
