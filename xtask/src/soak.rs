@@ -155,7 +155,7 @@ fn sample_until(
     for at in 1..=2 * SAMPLES {
         if at == SAMPLES + 1 {
             let verdict = Verdict::compare_thirds(&samples);
-            if verdict.is_flat() {
+            if !verdict.may_be_noise() {
                 break;
             }
             say(

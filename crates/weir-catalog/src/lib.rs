@@ -131,6 +131,7 @@ pub use limits::{Burst, BurstKind, Limits, Reserve};
 pub use price::{Item, Part, Per, Price, PriceBook, PriceList, Term};
 pub use provenance::{Citation, Provenance};
 pub use provisioned::{Bend, Provisioned};
+pub use resize::MachineTraits;
 pub use rules::{BurstRule, Rule, RuleValue, Striping};
 pub use sized::{IopsBurst, SizedFamily, SizedLimits, ThroughputBurst};
 pub use store::{Pooled, Store, StoreLimits, StoreStep};

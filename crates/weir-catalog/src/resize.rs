@@ -4,26 +4,38 @@ use crate::architecture::{Architecture, features};
 use crate::edition::Edition;
 use crate::host::{HostSize, Interface};
 
-impl Edition {
-    /// Returns the obstacle to a resize from `before` to `after`, or `None` if the machine only restarts.
+/// What decides whether a machine can become another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MachineTraits {
+    /// The name of the size.
+    pub name: String,
+    /// The instruction set.
+    pub architecture: Architecture,
+    /// Whether a size of Azure has a local temporary disk; `None` if that is not known, and on other clouds.
+    pub temporary_disk: Option<bool>,
+    /// The interface of the remote disks, if the edition states it.
+    pub interface: Option<Interface>,
+}
+
+impl MachineTraits {
+    /// Returns the obstacle to a resize to `after`, or `None` if the machine only restarts.
     ///
     /// - Another architecture needs another operating system and other software.
     /// - Azure does not resize between sizes with and without a local temporary disk ("Resize a virtual machine",
     ///   limitations).
     /// - A system whose disks are attached by SCSI must be prepared for NVMe.
     #[must_use]
-    pub fn obstacle(&self, before: &HostSize, after: &HostSize) -> Option<String> {
-        let (old, new) = (self.architecture(before), self.architecture(after));
-        if old != new {
-            let processors = if new == Architecture::Arm64 { "Arm" } else { "x64" };
+    pub fn obstacle(&self, after: &Self) -> Option<String> {
+        if self.architecture != after.architecture {
+            let is_arm = after.architecture == Architecture::Arm64;
             return Some(format!(
-                "{} has {processors} processors, so the operating system must be reinstalled",
-                after.name
+                "{} has {} processors, so the operating system must be reinstalled",
+                after.name,
+                if is_arm { "Arm" } else { "x64" }
             ));
         }
-        let is_azure = self.provider() == Some("azure");
-        let temporary = |host| temporary_disk(host).filter(|_| is_azure);
-        if let (Some(old), Some(new)) = (temporary(before), temporary(after))
+        if let (Some(old), Some(new)) = (self.temporary_disk, after.temporary_disk)
             && old != new
         {
             let has = if new { "has" } else { "does not have" };
@@ -33,13 +45,33 @@ impl Edition {
                 after.name
             ));
         }
-        match (before.interface, after.interface) {
+        match (self.interface, after.interface) {
             (Some(Interface::Scsi), Some(Interface::Nvme)) => Some(
                 "the operating system must be prepared for NVMe first, and the machine deallocated"
                     .to_owned(),
             ),
             _ => None,
         }
+    }
+}
+
+impl Edition {
+    /// Returns what decides whether a machine can become another one.
+    #[must_use]
+    pub fn traits(&self, host: &HostSize) -> MachineTraits {
+        let is_azure = self.provider() == Some("azure");
+        MachineTraits {
+            name: host.name.clone(),
+            architecture: self.architecture(host),
+            temporary_disk: temporary_disk(host).filter(|_| is_azure),
+            interface: host.interface,
+        }
+    }
+
+    /// Returns the obstacle to a resize from `before` to `after`, or `None` if the machine only restarts.
+    #[must_use]
+    pub fn obstacle(&self, before: &HostSize, after: &HostSize) -> Option<String> {
+        self.traits(before).obstacle(&self.traits(after))
     }
 }
 

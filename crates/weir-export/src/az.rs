@@ -390,8 +390,15 @@ fn change_vm(script: &mut Script, change: &Change, machine: &Machine<'_>, size: 
         let interface = machine.interface.map(Interface::name).unwrap_or_default();
         script.line(&format!("wanted={}", shell(&format!("{size} {interface}"))));
         script.lines(CONTROLLER);
-    } else if let Some((old, new)) = change.resize() {
-        resize(script, old, new, size);
+    } else if let Some(sizes) = change.resize() {
+        match change.obstacle() {
+            Some(_) => {
+                azure::tell_obstacle(script, change, sizes);
+                script.line(&format!("wanted={}", shell(size)));
+                script.lines(OTHER_MACHINE);
+            }
+            None => resize(script, change, sizes, size),
+        }
     }
     if let Some(is_owned) = change.licence() {
         let licence = if is_owned { "Windows_Server" } else { "None" };
@@ -418,8 +425,17 @@ if [[ ${licence:-None} != @LICENCE@ ]]; then
 fi
 "#;
 
-fn resize(script: &mut Script, old: &str, new: &str, size: &str) {
-    azure::tell_resize(script, old, new, "RESTART=yes");
+/// The size of a machine that cannot become another one.
+const OTHER_MACHINE: &str = r#"
+size=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --query hardwareProfile.vmSize --output tsv)
+if [[ $size != "$wanted" ]]; then
+    echo "$MACHINE: NOT DONE: is $size, the layout has $wanted; create that machine, and run this again for it" >&2
+    exit 1
+fi
+"#;
+
+fn resize(script: &mut Script, change: &Change, sizes: (&str, &str), size: &str) {
+    azure::tell_resize(script, change, sizes, "RESTART=yes");
     script.lines(&format!(
         r#"size=$(az vm show --resource-group "$RESOURCE_GROUP" --name "$MACHINE" --query hardwareProfile.vmSize --output tsv)
 wanted={size}

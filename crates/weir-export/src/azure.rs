@@ -215,7 +215,7 @@ impl<'a> Machine<'a> {
         let has_ultra = family("ultra");
         Ok(Self {
             size: site.size.as_deref().map(machine_size),
-            interface: site.interface,
+            interface: site.interface(),
             licence_owned: site.licence_owned,
             needs_zone: has_ultra || family("premium-ssd-v2"),
             has_ultra,
@@ -422,8 +422,13 @@ pub(crate) fn tell_growth(script: &mut Script, disk: &Disk, steps: DiskChange, a
 }
 
 /// Writes a note about a resize of the machine; `allows` as above.
-pub(crate) fn tell_resize(script: &mut Script, old: &str, new: &str, allows: &str) {
-    let words = resize_words(old, new);
+pub(crate) fn tell_resize(
+    script: &mut Script,
+    change: &Change,
+    (old, new): (&str, &str),
+    allows: &str,
+) {
+    let words = resize_words(change, old, new);
     script.note(&words);
     script.blank();
     script.comment(&format!("{words}. {allows} allows it."));
@@ -485,6 +490,12 @@ pub(crate) fn check_os(
         return Err(cannot(script, &change.new, what, &reason));
     }
     Ok(os)
+}
+
+/// Warns about a resize that the cloud or the operating system does not take, and that no script makes.
+pub(crate) fn tell_obstacle(script: &mut Script, change: &Change, (old, new): (&str, &str)) {
+    script.blank();
+    script.warn(&format!("{}.", resize_words(change, old, new)));
 }
 
 /// Warns about a change of the disk controller, which no script makes.
@@ -660,9 +671,12 @@ fn edition(instance: &Instance) -> &'static str {
 }
 
 /// Returns the note about a resize of a machine.
-pub(crate) fn resize_words(old: &str, new: &str) -> String {
-    format!(
-        "{old} becomes {new}: that restarts the machine, and its local disk and host cache lose \
-         their data"
-    )
+pub(crate) fn resize_words(change: &Change, old: &str, new: &str) -> String {
+    match change.obstacle() {
+        Some(obstacle) => format!("{old} becomes {new}: {obstacle}"),
+        None => format!(
+            "{old} becomes {new}: that restarts the machine, and its local disk and host cache lose \
+             their data"
+        ),
+    }
 }

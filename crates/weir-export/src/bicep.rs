@@ -163,7 +163,7 @@ fn tell_changes(script: &mut Script, change: &Change, machine: &Machine<'_>) {
     );
     let words = match (change.interfaces(), change.resize()) {
         (Some((old, new)), _) => Some(azure::interface_words(change, old, new)),
-        (None, Some((old, new))) => Some(azure::resize_words(old, new)),
+        (None, Some((old, new))) => Some(azure::resize_words(change, old, new)),
         (None, None) => None,
     };
     if let Some(words) = words {

@@ -180,9 +180,16 @@ impl Change {
 
     /// Returns the old and the new interface of the remote disks, if both are known and differ.
     pub(crate) fn interfaces(&self) -> Option<(Interface, Interface)> {
-        let old = self.old.as_ref()?.interface?;
-        let new = self.new.interface?;
+        let old = self.old.as_ref()?.interface()?;
+        let new = self.new.interface()?;
         (old != new).then_some((old, new))
+    }
+
+    /// Returns the obstacle to a resize of the machine: another architecture, or a temporary disk. A change of the
+    /// interface has its own words.
+    pub(crate) fn obstacle(&self) -> Option<String> {
+        let (old, new) = (self.old.as_ref()?.traits.as_ref()?, self.new.traits.as_ref()?);
+        old.obstacle(new).filter(|_| self.interfaces().is_none())
     }
 
     /// Returns the new value of `licence_owned`, if it changes.

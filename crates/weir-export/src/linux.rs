@@ -119,7 +119,7 @@ fn tell_finder(script: &mut Script, site: &Site, finder: Option<&Finder>) {
             "Disks are found by the device names with which they are attached (--as terraform). The links are \
              those of Google's guest environment, which public images include."
         }
-        Some(Finder::Pattern(path)) if path == AZURE_SCSI && site.interface.is_none() => {
+        Some(Finder::Pattern(path)) if path == AZURE_SCSI && site.interface().is_none() => {
             let reason = match &site.size {
                 Some(size) => {
                     format!("the edition does not state the interface of remote disks for {size}")
@@ -226,7 +226,7 @@ fn finder(site: &Site, options: &Options) -> Option<Finder> {
     if let Some(path) = &options.device_pattern {
         return pattern(path);
     }
-    match (site.cloud?, site.interface) {
+    match (site.cloud?, site.interface()) {
         (Cloud::Azure, Some(Interface::Nvme)) => pattern(AZURE_NVME),
         (Cloud::Azure, _) => pattern(AZURE_SCSI),
         (Cloud::Google, _) => pattern(GOOGLE),

@@ -62,7 +62,8 @@ fn of_machine(
         lines.push(parameter("Zone", options.zone.as_ref()));
     }
     let stops = any(machine, |new, own| own.grows && azure::may_stop(new));
-    let resizes = change.resize().is_some() && change.interfaces().is_none();
+    let has_obstacle = change.interfaces().is_some() || change.obstacle().is_some();
+    let resizes = change.resize().is_some() && !has_obstacle;
     if resizes || stops {
         lines.push("    [switch] $AllowRestart".to_owned());
     }
@@ -279,8 +280,17 @@ fn change_size(script: &mut Script, change: &Change, machine: &Machine<'_>, size
              and run this again\"\n}}",
             new.name()
         ));
-    } else if let Some((old, new)) = change.resize() {
-        resize(script, old, new, size);
+    } else if let Some(sizes) = change.resize() {
+        match change.obstacle() {
+            Some(_) => {
+                azure::tell_obstacle(script, change, sizes);
+                script.lines(&format!(
+                    "if ($machine.HardwareProfile.VmSize -ne {size}) {{\n    throw \"${{MachineName}}: NOT DONE: is \
+                     $($machine.HardwareProfile.VmSize); create the other machine, and run this again for it\"\n}}"
+                ));
+            }
+            None => resize(script, change, sizes, size),
+        }
     }
     if change.licence().is_some() {
         let licence = if machine.licence_owned { "Windows_Server" } else { "None" };
@@ -293,8 +303,8 @@ fn change_size(script: &mut Script, change: &Change, machine: &Machine<'_>, size
     }
 }
 
-fn resize(script: &mut Script, old: &str, new: &str, size: &str) {
-    azure::tell_resize(script, old, new, "-AllowRestart");
+fn resize(script: &mut Script, change: &Change, sizes: (&str, &str), size: &str) {
+    azure::tell_resize(script, change, sizes, "-AllowRestart");
     script.lines(&format!(
         "if ($machine.HardwareProfile.VmSize -ne {size}) {{\n    if (-not $AllowRestart) {{\n        throw \
          'the resize restarts the machine; give -AllowRestart to do it'\n    }}\n    \

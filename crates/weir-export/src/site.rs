@@ -3,7 +3,7 @@
 use crate::error::ExportError;
 use crate::options::Options;
 use std::collections::BTreeMap;
-use weir_catalog::Interface;
+use weir_catalog::{Interface, MachineTraits};
 use weir_core::{CacheMode, Place};
 use weir_layout::file::FileSystem;
 use weir_layout::{Export, File, Host, Instance, Layout, Role, Volume};
@@ -30,8 +30,8 @@ pub(crate) struct Site {
     pub(crate) host: String,
     /// The size of the machine, if there is one.
     pub(crate) size: Option<String>,
-    /// The interface of its remote disks, if the edition states it for the size.
-    pub(crate) interface: Option<Interface>,
+    /// What decides whether the machine can become another one, if it has a size.
+    pub(crate) traits: Option<MachineTraits>,
     /// True if the licence is owned: SQL Server for an instance, Windows Server for a machine.
     pub(crate) licence_owned: bool,
     /// The file system of the disks, if the layout states it.
@@ -121,6 +121,11 @@ pub(crate) struct DbFile {
 }
 
 impl Site {
+    /// Returns the interface of the machine's remote disks, if the edition states it for the size.
+    pub(crate) fn interface(&self) -> Option<Interface> {
+        self.traits.as_ref()?.interface
+    }
+
     /// Returns the host called `host`, or the only one.
     pub(crate) fn for_host(
         source: Source<'_>,
@@ -139,7 +144,7 @@ impl Site {
             cloud: all.provider.as_deref().and_then(Cloud::of_provider),
             host: own.name.clone(),
             size: own.size.clone().filter(|_| is_machine),
-            interface: own.interface,
+            traits: own.traits.clone(),
             licence_owned: own.licence_owned,
             filesystem: own.filesystem,
             instance: own.instance.clone(),

@@ -36,7 +36,7 @@ pub(crate) fn write(
          their LUN. A second run checks and leaves them.",
         "change a disk that holds data or has another size than in the layout.",
     );
-    let is_nvme = change.new.interface == Some(Interface::Nvme);
+    let is_nvme = change.new.interface() == Some(Interface::Nvme);
     script.blank();
     script.lines(&FUNCTIONS.replace("@FIND@", if is_nvme { FIND_NVME } else { FIND }));
     for fate in &spaces {

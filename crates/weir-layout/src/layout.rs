@@ -9,7 +9,7 @@ use crate::instance::Instance;
 use crate::luns::lowest;
 use crate::volume::Volume;
 use std::collections::BTreeSet;
-use weir_catalog::Interface;
+use weir_catalog::{Interface, MachineTraits};
 use weir_core::{CacheMode, DeviceId, HostSpec, Place, VolumeId};
 use weir_units::{Bytes, nearest};
 
@@ -42,8 +42,8 @@ pub struct Host {
     pub size: Option<String>,
     /// Series of the size. A size may be in several series with different limits.
     pub series: Option<String>,
-    /// The interface of its remote disks, if the edition states it for the size.
-    pub interface: Option<Interface>,
+    /// What decides whether the machine can become another one, if it has a size.
+    pub traits: Option<MachineTraits>,
     /// True if the licence is owned rather than rented with the machine.
     pub licence_owned: bool,
     /// File system of its disks, if the layout states it.
@@ -120,12 +120,18 @@ impl Layout {
 }
 
 impl Host {
+    /// Returns the interface of the machine's remote disks, if the edition states it for the size.
+    #[must_use]
+    pub fn interface(&self) -> Option<Interface> {
+        self.traits.as_ref()?.interface
+    }
+
     pub(crate) fn new(name: String, size: Option<String>, spec: HostSpec) -> Self {
         Self {
             name,
             size,
             series: None,
-            interface: None,
+            traits: None,
             licence_owned: false,
             filesystem: None,
             spec,

@@ -174,12 +174,12 @@ impl<'a> Builder<'a> {
         let cache = cache.map_err(|reason| wrong(("cache.latency", reason)))?;
         let credits = keys.credits.unwrap_or_default();
         let spec = HostSpec { uncached, cached, credits, cache, ..HostSpec::default() };
-        let interface = size.and_then(|size| size.interface);
+        let traits = self.edition.zip(size).map(|(edition, size)| edition.traits(size));
         let series = size.map(|size| size.series.clone());
         let host = Host::new(name, size.map(|s| s.name.clone()), spec);
         let licence_owned = keys.licence_owned;
         let filesystem = keys.filesystem;
-        let host = Host { notes, series, interface, licence_owned, filesystem, ..host };
+        let host = Host { notes, series, traits, licence_owned, filesystem, ..host };
         self.add_host(host, size);
         Ok(())
     }

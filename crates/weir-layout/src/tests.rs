@@ -329,8 +329,8 @@ fn a_machine_of_two_series_is_chosen_by_its_series() {
     );
     let chosen = layout(&text("ebdsv5-scsi/E16bds_v5"));
     assert_eq!(chosen.hosts[0].spec.uncached.iops.map(|l| l.rate.get()), Some(48_400));
-    assert_eq!(chosen.hosts[0].interface, Some(Interface::Scsi));
-    assert_eq!(layout(&text("ebdsv5-nvme/E16bds_v5")).hosts[0].interface, Some(Interface::Nvme));
+    assert_eq!(chosen.hosts[0].interface(), Some(Interface::Scsi));
+    assert_eq!(layout(&text("ebdsv5-nvme/E16bds_v5")).hosts[0].interface(), Some(Interface::Nvme));
 }
 
 #[test]
@@ -680,6 +680,19 @@ fn the_largest_performance_tiers_are_only_for_disks_of_more_than_4_tib() {
         let error = parse(&disk(keys)).expect_err("no layout");
         let words = format!("is only for disks of more than 4 TiB, and this one has {size}");
         assert!(error.contains(&words), "{error}");
+    }
+    // Disks without tiers have none to raise.
+    for (edition, key) in [
+        (
+            "azure-now\"\n[[volume]]\nname = \"v\"\nfamily = \"premium-ssd-v2",
+            "performance_tier = \"P30\"",
+        ),
+        ("aws\"\n[[volume]]\nname = \"v\"\nfamily = \"gp3", "on_demand_burst = true"),
+        ("aws\"\n[[volume]]\nname = \"v\"\nfamily = \"gp2", "performance_plus = true"),
+    ] {
+        let error = parse(&format!("edition = \"{edition}\"\nsize = \"100 GiB\"\n{key}\n"));
+        let error = error.expect_err("no layout");
+        assert!(error.contains("is for disks with tiers, and "), "{error}");
     }
 }
 

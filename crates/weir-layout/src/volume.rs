@@ -333,12 +333,6 @@ impl Volume {
 fn basis(keys: &VolumeKeys) -> Result<Basis<'_>, Wrong> {
     let wrong = |key, reason: &str| Err((key, reason.to_owned()));
     let bought = [("iops", keys.iops.is_some()), ("throughput", keys.throughput.is_some())];
-    let of_tier = [
-        ("on_demand_burst", keys.on_demand_burst),
-        ("performance_plus", keys.performance_plus),
-        ("performance_tier", keys.performance_tier.is_some()),
-    ];
-    let first = |keys: &[(&'static str, bool)]| keys.iter().find(|(_, given)| *given).map(|k| k.0);
     let own = keys.unlimited || keys.limits.is_some();
     match (keys.unlimited, &keys.limits, keys.tier.as_deref()) {
         (true, Some(_), _) | (true, _, Some(_)) => {
@@ -349,7 +343,7 @@ fn basis(keys: &VolumeKeys) -> Result<Basis<'_>, Wrong> {
         }
         _ => {}
     }
-    match (first(&bought), first(&of_tier), keys.tier.as_deref()) {
+    match (first(&bought), first_of_tier(keys), keys.tier.as_deref()) {
         (Some(key), ..) if own => wrong(
             key,
             "iops and throughput are for provisioned families; put them into limits = { .. }",
@@ -373,6 +367,20 @@ fn basis(keys: &VolumeKeys) -> Result<Basis<'_>, Wrong> {
             None => wrong("", "give one of tier, size, limits or unlimited"),
         },
     }
+}
+
+/// Returns the first of several keys that is given.
+fn first(keys: &[(&'static str, bool)]) -> Option<&'static str> {
+    keys.iter().find(|(_, is_given)| *is_given).map(|(key, _)| *key)
+}
+
+/// Returns the first key of a volume that is for disks with tiers.
+fn first_of_tier(keys: &VolumeKeys) -> Option<&'static str> {
+    first(&[
+        ("on_demand_burst", keys.on_demand_burst),
+        ("performance_plus", keys.performance_plus),
+        ("performance_tier", keys.performance_tier.is_some()),
+    ])
 }
 
 impl LimitKeys {
@@ -454,6 +462,13 @@ fn of_size(keys: &VolumeKeys, edition: &Edition) -> Result<Resolved, TierProblem
         return Err(TierProblem::Wrong(("size", reason)));
     };
     edition.check_family(family).map_err(in_key("family"))?;
+    let has_tiers = edition.provisioned(family).is_err()
+        && edition.sized(family).is_none()
+        && edition.pooled(family).is_none();
+    if let Some(key) = first_of_tier(keys).filter(|_| !has_tiers) {
+        let reason = format!("{key} is for disks with tiers, and {family} has none; leave it out");
+        return Err(TierProblem::Wrong((key, reason)));
+    }
     if let Ok(provisioned) = edition.provisioned(family) {
         let limits = provisioned.limits(size, keys.iops, keys.throughput).map_err(|error| {
             let key = match error {

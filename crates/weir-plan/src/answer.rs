@@ -215,8 +215,9 @@ pub struct Answer {
     pub others: Vec<Plan>,
     /// The next cheaper layout, and the limits that it exceeds.
     pub cheaper: Option<Cheaper>,
-    /// The multiple of the need's rates that the plan was chosen for, in millionths.
-    pub scale: u64,
+    /// The multiple of the need's rates that a plan for the highest rates carries, in millionths; the whole for other
+    /// plans.
+    pub carried: u64,
     /// The cheapest layout that carries more than the plan.
     pub better: Option<Plan>,
     /// Number of layouts compared.

@@ -136,6 +136,11 @@ impl<'a> Instances<'a> {
 
     /// Lists the candidates with these vCores.
     fn candidates(&self, need: &Need, host: &'a HostSize) -> Vec<Candidate<'a>> {
+        // No limit of tempdb is published.
+        let mut rates = need.roles.iter().filter(|own| own.throughput > 0);
+        if self.wishes.needs_limits && rates.all(|own| own.role == Role::Tempdb) {
+            return Vec::new();
+        }
         let of = |role: Role| match need.role(role) {
             Some(own) => self.files(own),
             None => vec![None],

@@ -73,4 +73,4 @@ pub use error::PlanError;
 pub use fleet::{FleetOutcome, FleetPlan, FleetQuestion, plan_fleet, plan_fleet_watched};
 pub use measure::Measure;
 pub use need::{Member, Need, RoleNeed, Wishes};
-pub use planner::{Fastest, Outcome, Question, fastest, left_out, plan, plan_alone, within};
+pub use planner::{Outcome, Question, fastest, left_out, plan, plan_alone, within};

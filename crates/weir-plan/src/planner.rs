@@ -71,32 +71,42 @@ pub fn plan_alone(question: &Question<'_>) -> Result<Option<Plan>, PlanError> {
 ///
 /// As [`plan`], and for a budget with missing prices.
 pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome, PlanError> {
-    let mut found = fastest(question, budget)?;
-    if let Outcome::Met(answer) = &mut found.outcome {
-        let carried = answer.plan.carries().unwrap_or(WHOLE);
-        let times = u128::from(found.part) * u128::from(carried) / u128::from(WHOLE);
-        answer.scale = u64::try_from(times).unwrap_or(u64::MAX);
-        let words = format!("carries {} % of the need", in_percent(answer.scale));
+    if question.need.roles.iter().all(|own| own.iops == 0 && own.throughput == 0) {
+        return match budget {
+            Some(budget) => least(question, budget),
+            None => Err(PlanError::need(
+                "the fastest layout",
+                "the need has no rates; state IOPS or throughput",
+            )),
+        };
+    }
+    let mut outcome = fastest(question, budget)?;
+    if let Outcome::Met(answer) = &mut outcome {
+        let words = format!("carries {} % of the need", in_percent(answer.carried));
         answer.plan.reasons.insert(0, Reason::key(words));
     }
-    Ok(found.outcome)
+    Ok(outcome)
 }
 
-/// The fastest layout, which carries a part of the need or a multiple of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fastest {
-    /// The layout for the scaled need.
-    pub outcome: Outcome,
-    /// The scale of the need's rates, in millionths.
-    pub part: u64,
+/// Finds the cheapest layout for the sizes of a need within a budget.
+fn least(question: &Question<'_>, budget: Money) -> Result<Outcome, PlanError> {
+    match plan(question)? {
+        Outcome::Met(answer)
+            if answer.plan.cost.month > budget.largest_alike() || answer.plan.cost.unpriced > 0 =>
+        {
+            too_little(question, &families(question)?, budget)
+        }
+        outcome => Ok(outcome),
+    }
 }
 
-/// Finds the fastest layout like [`within`], with the scale of the need.
+/// Finds the fastest layout like [`within`], for a need with rates.
 ///
 /// # Errors
 ///
-/// As [`within`].
-pub fn fastest(question: &Question<'_>, budget: Option<Money>) -> Result<Fastest, PlanError> {
+/// As [`within`], and for a machine whose limits are not published.
+pub fn fastest(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome, PlanError> {
+    let budget = budget.map(Money::largest_alike);
     // A layout is the fastest only up to limits that are known.
     let wishes = Wishes { needs_limits: true, ..question.wishes.clone() };
     let (asked, question) = (question, &Question { wishes: &wishes, ..*question });
@@ -119,11 +129,10 @@ pub fn fastest(question: &Question<'_>, budget: Option<Money>) -> Result<Fastest
     }
     if low == 0 && best_of(1)?.is_none() {
         check_limits(asked)?;
-        let outcome = match budget {
-            Some(budget) => too_little(question, &families, budget)?,
-            None => Outcome::NotMet(relaxations(question, &families)?),
+        return match budget {
+            Some(budget) => too_little(question, &families, budget),
+            None => Ok(Outcome::NotMet(relaxations(question, &families)?)),
         };
-        return Ok(Fastest { outcome, part: 0 });
     }
     while high - low > (low / 10_000).max(1) {
         let middle = low + (high - low) / 2;
@@ -136,11 +145,13 @@ pub fn fastest(question: &Question<'_>, budget: Option<Money>) -> Result<Fastest
     let need = question.need.scaled(part);
     let scaled = Question { need: &need, ..*question };
     let searched = search(&scaled, &families, Aim { explains: true, ..aim })?;
-    let outcome = match answer(&scaled, &families, searched)? {
-        Some(answer) => Outcome::Met(Box::new(answer)),
-        None => Outcome::NotMet(Vec::new()),
+    let Some(mut answer) = answer(&scaled, &families, searched)? else {
+        return Ok(Outcome::NotMet(Vec::new()));
     };
-    Ok(Fastest { outcome, part })
+    let carried = answer.plan.carries().unwrap_or(WHOLE);
+    let times = u128::from(part) * u128::from(carried) / u128::from(WHOLE);
+    answer.carried = u64::try_from(times).unwrap_or(u64::MAX);
+    Ok(Outcome::Met(Box::new(answer)))
 }
 
 /// Returns an error if the least of a need is carried by limits alone that are not published.
@@ -152,9 +163,10 @@ fn check_limits(question: &Question<'_>) -> Result<(), PlanError> {
     if plan_alone(&Question { wishes: &wishes, ..least })?.is_some() {
         return Ok(());
     }
-    let reason = "its limits are not published, so the fastest layout on it is not known; state rates, \
-                  and ask for the cheapest";
-    Err(PlanError::need(plan.title, reason))
+    let machine = plan.title.split(':').next().unwrap_or_default();
+    let reason = "its limits are not published, so the highest rates on it are not known; ask for a plan of \
+                  stated rates, without --fastest and --budget, or name another machine";
+    Err(PlanError::need(machine, reason))
 }
 
 /// Returns the smallest budget that pays for the sizes of the need.
@@ -220,8 +232,8 @@ fn answer(
     }
     let unchanged = rebuild::without_rebuilding(question, families, &plan)?;
     plan.reasons.extend(unchanged.map(Reason::key));
-    let scale = WHOLE;
-    Ok(Some(Answer { plan, others, cheaper, scale, better, compared, unranked, unpriced, notes }))
+    let carried = WHOLE;
+    Ok(Some(Answer { plan, others, cheaper, carried, better, compared, unranked, unpriced, notes }))
 }
 
 /// Returns notes about prices, and about parts of the need that do not affect the plan.

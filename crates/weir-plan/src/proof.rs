@@ -12,7 +12,7 @@ use crate::promise::with_promises;
 use crate::share::{WHOLE, in_percent};
 use crate::verify::{Got, How, VerifyError, verify};
 use std::fmt::Write as _;
-use weir_layout::Layout;
+use weir_layout::{Layout, Role};
 use weir_report::number::{float, percent, time};
 
 /// Extra capacity to try if a latency is missed, in millionths of the rates.
@@ -69,6 +69,8 @@ impl Proof {
         let Some(got) = got else { return };
         if !self.is_failed && !got.iter().all(Got::has_rate) {
             self.fail(failing(plan));
+        } else if !got.iter().all(Got::is_fast) {
+            self.notes.push(format!("at the limits of the plan, {}", slow(&got)));
         }
         self.layouts.push(("plan at its limits", got));
     }
@@ -99,7 +101,7 @@ pub fn prove(
     }
     let Outcome::Met(answer) = outcome else { return Ok(proof) };
     let at_limits = at_limits(question, answer, how)?;
-    if answer.scale < WHOLE {
+    if answer.carried < WHOLE {
         // A part of the need is planned, so the need itself would miss.
         proof.add_limits(&answer.plan, at_limits);
         return Ok(proof);
@@ -135,16 +137,25 @@ pub fn prove(
     Ok(proof)
 }
 
-/// Simulates a plan for the highest rates with these rates; `None` for other plans.
+/// Simulates a plan for the highest rates with these rates; `None` for other plans. No limit of the tempdb of an instance
+/// is published, so it keeps the rate of the need.
 fn at_limits(
     question: &Question<'_>,
     answer: &Answer,
     how: How,
 ) -> Result<Option<Vec<Got>>, ProofError> {
-    if answer.scale == WHOLE {
+    if answer.carried == WHOLE {
         return Ok(None);
     }
-    let most = question.need.scaled(answer.scale).without_latencies();
+    let layout = Layout::parse("the plan", &answer.plan.layout, question.catalog);
+    let layout = layout.map_err(VerifyError::from)?;
+    let is_instance = layout.hosts.iter().any(|host| host.instance.is_some());
+    let mut most = question.need.scaled(answer.carried);
+    for (own, stated) in most.roles.iter_mut().zip(&question.need.roles) {
+        if is_instance && own.role == Role::Tempdb {
+            own.clone_from(stated);
+        }
+    }
     Ok(Some(verify("the plan", &answer.plan.layout, &most, question.catalog, how)?))
 }
 

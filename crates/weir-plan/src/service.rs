@@ -199,8 +199,8 @@ impl<'a> Services<'a> {
     fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
         // An unpublished limit cannot be counted on.
         let has_rates = need.roles.iter().any(|own| own.iops > 0 || own.throughput > 0);
-        let is_known =
-            |host: &&HostSize| host.uncached.is_some() || self.wishes.host.is_some() || !has_rates;
+        let is_named = self.wishes.host.is_some() && !self.wishes.needs_limits;
+        let is_known = |host: &&HostSize| host.uncached.is_some() || is_named || !has_rates;
         self.all_hosts()
             .filter(|host: &&HostSize| match &self.wishes.host {
                 Some(name) => self.edition.host(name).is_ok_and(|own| own == *host),

@@ -268,7 +268,7 @@ pub struct VolumeStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damage: Option<DamageStatus>,
     /// The reason why the volume is not served; `None` if it is.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unserved: Option<String>,
     /// Host cache: `none`, `read-only` or `read-write`.
     pub cache: String,
@@ -380,6 +380,10 @@ impl VolumeStatus {
         let operations = share(self.credits_operations, self.full_operations);
         let bytes = share(self.credits_bytes, self.full_bytes);
         operations.into_iter().chain(bytes).reduce(f64::min)
+    }
+
+    fn state(&self) -> &'static str {
+        if self.unserved.is_some() { "not served" } else { "served" }
     }
 
     fn bursts(&self) -> bool {
@@ -591,6 +595,7 @@ impl Status {
             ">credits MiB|credits_bytes",
             "cache",
             "|state",
+            "|reason",
         ];
         let mut table = Table::new("", &heads);
         for host in &self.hosts {
@@ -607,7 +612,8 @@ impl Status {
                     limit(v.credits_operations),
                     some_mib(v.credits_bytes),
                     v.cache.clone(),
-                    if v.unserved.is_some() { "not served" } else { "served" },
+                    v.state(),
+                    v.unserved.as_deref().map_or_else(Cell::none, Cell::from),
                 ]);
             }
         }
@@ -641,6 +647,7 @@ impl StatusReport {
             "|binding_share",
             "|writeback_binding_limit",
             "|writeback_binding_share",
+            "|state",
         ];
         let mut table = Table::new("", &heads).named("volumes");
         for host in &self.now.hosts {
@@ -667,6 +674,7 @@ impl StatusReport {
                     share(rates.binding_share),
                     name(&rates.writeback_binding_limit),
                     share(rates.writeback_binding_share),
+                    v.state(),
                 ]);
             }
         }
@@ -723,7 +731,7 @@ impl StatusReport {
 
     /// Returns the limits of machines and instances that do not burst.
     fn machines_table(&self) -> Table {
-        let heads = ["limits of|host", ">IOPS|limit_iops", ">MiB/s|limit_bytes_per_s"];
+        let heads = ["limits of|volume", ">IOPS|limit_iops", ">MiB/s|limit_bytes_per_s"];
         let mut table = Table::new("", &heads).named("machines");
         for host in &self.now.hosts {
             for v in host.limits().into_iter().filter(|own| !own.bursts()) {
@@ -873,12 +881,13 @@ mod tests {
                       log         30,000  5,000        271   191   50.0 %  not spent\n";
         assert!(text.contains(expect), "{text}");
         let csv = report.render(Format::Csv);
-        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,binding_limit,binding_share,writeback_binding_limit,writeback_binding_share,iops_now,bytes_per_s_now,credits_share,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,credits_last_s,pending_writeback_bytes,failed_requests,damaged_blocks,offsets,export,"), "{csv}");
-        let row = "\nvolumes,data,host,P30,1099511627776,0,none,5000,200000000,100,409600,,,,,,,";
+        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,binding_limit,binding_share,writeback_binding_limit,writeback_binding_share,state,iops_now,bytes_per_s_now,credits_share,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,credits_last_s,pending_writeback_bytes,failed_requests,damaged_blocks,offsets,export,"), "{csv}");
+        let row =
+            "\nvolumes,data,host,P30,1099511627776,0,none,5000,200000000,100,409600,,,,,served,,";
         assert!(csv.contains(row), "{csv}");
         assert!(
             csv.contains(
-                "\nbursts,log,,,,,,,,,,,,,,30000,283886080,0.5,30000,1000000000,5400000,83886080,,"
+                "\nbursts,log,,,,,,,,,,,,,,,30000,283886080,0.5,30000,1000000000,5400000,83886080,,"
             ),
             "{csv}"
         );

@@ -11,10 +11,15 @@ const AZURE_ONLINE: Bytes = Bytes::gib(4 << 10);
 /// The note on a search without changes that have downtime.
 pub(crate) const LEFT_OUT: &str = "changes with downtime were left out";
 
-/// Returns whether a change of `before` to `after` stops the load for more than a failover that keeps connections.
-pub(crate) fn has_downtime(change: &Change, (before, after): (&Layout, &Layout)) -> bool {
+/// Returns whether a change of `before` to `after` has downtime. The failover that ends a change of an instance's storage
+/// or IOPS, of about ten seconds, does not count.
+pub(crate) fn has_downtime(
+    change: &Change,
+    (before, after): (&Layout, &Layout),
+    catalog: &Catalog,
+) -> bool {
     match change {
-        Change::All(all) => all.iter().any(|own| has_downtime(own, (before, after))),
+        Change::All(all) => all.iter().any(|own| has_downtime(own, (before, after), catalog)),
         Change::HostSize { .. }
         | Change::Columns { .. }
         | Change::Unit { .. }
@@ -23,14 +28,23 @@ pub(crate) fn has_downtime(change: &Change, (before, after): (&Layout, &Layout))
         | Change::Vcores { .. }
         | Change::Move { .. } => true,
         Change::Storage { .. } | Change::InstanceIops { .. } | Change::Bought { .. } => false,
-        Change::Size { name, .. } | Change::Tier { name, .. } => is_detached(name, (before, after)),
+        Change::Size { name, .. } | Change::Tier { name, .. } => {
+            is_detached(name, (before, after), catalog)
+        }
     }
 }
 
-/// Returns whether a disk is detached while it grows.
-fn is_detached(name: &str, (before, after): (&Layout, &Layout)) -> bool {
+/// Returns whether a disk is detached while it grows: on Azure past 4 TiB, unless its limits are bought (Premium SSD v2,
+/// Ultra).
+fn is_detached(name: &str, (before, after): (&Layout, &Layout), catalog: &Catalog) -> bool {
+    let edition = before.edition.as_deref().and_then(|name| catalog.edition(name).ok());
+    let is_bought = |own: &Volume| {
+        let family = own.family.as_deref();
+        edition.zip(family).is_some_and(|(edition, family)| edition.provisioned(family).is_ok())
+    };
     before.provider.as_deref() == Some("azure")
         && before.hosts.iter().all(|host| host.instance.is_none())
+        && !disks(before, name).any(is_bought)
         && largest(before, name) <= AZURE_ONLINE
         && largest(after, name) > AZURE_ONLINE
 }
@@ -89,7 +103,7 @@ pub(crate) fn downtime(
         },
         Change::Size { name, .. } | Change::Tier { name, .. } => match provider {
             _ if before.hosts.iter().any(|host| host.instance.is_some()) => "none".to_owned(),
-            _ if is_detached(name, (before, after)) => {
+            _ if is_detached(name, (before, after), catalog) => {
                 "the disk is detached: it grows past 4 TiB".to_owned()
             }
             "aws" => "none; a volume can change up to four times in 24 hours".to_owned(),
@@ -114,11 +128,15 @@ fn is_tempdb(layout: &Layout, name: &str) -> bool {
 /// Returns the size of the largest disk of a volume or stripe.
 fn largest(layout: &Layout, name: &str) -> Bytes {
     let size = |own: &Volume| own.tier_size.unwrap_or(own.spec.size);
-    let all = layout.hosts.iter().flat_map(|host| {
-        let exports = host.exports.iter().filter(|export| export.name == name);
+    disks(layout, name).map(size).max().unwrap_or(Bytes::ZERO)
+}
+
+/// Returns the disks of a volume or stripe.
+fn disks<'l>(layout: &'l Layout, name: &str) -> impl Iterator<Item = &'l Volume> {
+    layout.hosts.iter().flat_map(move |host| {
+        let exports = host.exports.iter().filter(move |export| export.name == name);
         exports.flat_map(|export| export.volumes.iter().filter_map(|id| host.volumes.get(id.0)))
-    });
-    all.map(size).max().unwrap_or(Bytes::ZERO)
+    })
 }
 
 #[cfg(test)]
@@ -143,14 +161,23 @@ mod tests {
             let change = Change::Tier { name: "d".to_owned(), tier: to.to_owned() };
             let (before, after) = (layout(from), layout(to));
             let layouts = (&before, &after);
-            assert_eq!(has_downtime(&change, layouts), is_detached, "{from} to {to}");
+            assert_eq!(has_downtime(&change, layouts, &catalog), is_detached, "{from} to {to}");
             assert_eq!(
                 downtime(&change, layouts, &catalog) == "none",
                 !is_detached,
                 "{from} to {to}"
             );
             let unit = Change::Unit { name: "d".to_owned(), bytes: 1 << 16 };
-            assert!(has_downtime(&Change::All(vec![change, unit]), layouts));
+            assert!(has_downtime(&Change::All(vec![change, unit]), layouts, &catalog));
         }
+        // Disks whose limits are bought grow online.
+        let sized = |gib: u64| {
+            let disk = format!("name = \"d\"\nfamily = \"premium-ssd-v2\"\nsize = \"{gib} GiB\"\n");
+            let text = format!("edition = \"azure-now\"\n[[volume]]\n{disk}");
+            Layout::parse("layout.toml", &text, &catalog).expect("a layout")
+        };
+        let (before, after) = (sized(3_000), sized(6_000));
+        let change = Change::Size { name: "d".to_owned(), bytes: 6_000 << 30 };
+        assert!(!has_downtime(&change, (&before, &after), &catalog));
     }
 }

@@ -80,19 +80,20 @@ pub fn fit(
         true => roles.iter().map(|role| role.answer).max().unwrap_or_default(),
         false => FitAnswer::No,
     };
-    let change = match answer {
-        FitAnswer::Yes => None,
+    let single = match answer {
+        FitAnswer::Yes => Single::default(),
         // Another machine is needed first.
-        _ if !too_small.is_empty() => None,
+        _ if !too_small.is_empty() => Single::default(),
         // A change has to serve all; one that counts on credits does so only where all do.
         _ => question.change(&all, needs.iter().all(|own| own.bursts))?,
     };
     let load = Load::Needs(all);
+    let Single { change, left_out } = single;
     let changed = change.as_ref().map(|(_, changed)| changed);
     let note = changed.into_iter().chain([&layout]).find_map(|own| note_on_caches(own, &load));
     let change = change.map(|(change, _)| change);
     let is_change_missing = answer != FitAnswer::Yes && change.is_none() && too_small.is_empty();
-    let left_out = (is_change_missing && options.no_downtime).then(|| LEFT_OUT.to_owned());
+    let left_out = (is_change_missing && left_out > 0).then(|| LEFT_OUT.to_owned());
     let price = Price::of_layout(&layout, catalog)?;
     Ok(FitReport {
         answer,
@@ -268,12 +269,9 @@ impl Question<'_> {
     }
 
     /// Returns the cheapest single change with which the layout carries all needs with headroom, or
-    /// else barely, and the changed layout.
-    fn change(
-        &self,
-        needs: &[Need],
-        bursts: bool,
-    ) -> Result<Option<(FitChange, Layout)>, TuneError> {
+    /// else barely.
+    fn change(&self, needs: &[Need], bursts: bool) -> Result<Single, TuneError> {
+        let mut left_out = 0;
         for (part, then) in [(WHOLE + BARELY, FitAnswer::Yes), (WHOLE, FitAnswer::Barely)] {
             let needs = needs.iter().map(|need| need.scaled(part)).collect();
             let (bench, goal) = (self.bench(needs, bursts), Goal::default());
@@ -291,7 +289,9 @@ impl Question<'_> {
             let all: &dyn Fn(&Change, &Layout) -> bool = &|_, _| true;
             let bounds = (bounds, all, &(|| false) as Stop<'_>);
             let mut search = Search::from(&bench, &goal, bounds, (self.text, &measured))?;
-            if let Outcome::Reached(found) = search.run()? {
+            let outcome = search.run()?;
+            left_out += search.left_out;
+            if let Outcome::Reached(found) = outcome {
                 let after = Layout::parse("layout.toml", &found.text, self.catalog)?;
                 let change = Change::All(found.changes);
                 let before = Price::of_layout(self.layout, self.catalog)?;
@@ -305,11 +305,20 @@ impl Question<'_> {
                     cost: is_known.then(|| Delta::between(before.month(), found.price.month())),
                     unknown: unknown.collect(),
                 };
-                return Ok(Some((change, after)));
+                return Ok(Single { change: Some((change, after)), left_out });
             }
         }
-        Ok(None)
+        Ok(Single { change: None, left_out })
     }
+}
+
+/// The result of a search for a single change.
+#[derive(Debug, Default)]
+struct Single {
+    /// The change, with the layout after it.
+    change: Option<(FitChange, Layout)>,
+    /// Number of changes left out because they have downtime.
+    left_out: usize,
 }
 
 /// Returns the need with the rates of one role scaled to `part` millionths.

@@ -195,6 +195,8 @@ pub(crate) struct Search<'a> {
     failures: Vec<Failure>,
     /// The cheapest layout at the edge of the goal.
     edge: Option<Node>,
+    /// Number of changes left out because they have downtime.
+    pub(crate) left_out: usize,
     /// Number of layouts simulated.
     pub(crate) simulations: usize,
     /// Number of layouts looked at, simulated or not.
@@ -226,6 +228,7 @@ impl<'a> Search<'a> {
             seen: BTreeSet::from([text.to_owned()]),
             failures: Vec::new(),
             edge: None,
+            left_out: 0,
             simulations: 0,
             visits: 0,
         };
@@ -279,7 +282,8 @@ impl<'a> Search<'a> {
     /// Returns a layout that reaches the goal, without useless changes.
     fn found(&mut self, node: Node) -> Result<Outcome, TuneError> {
         let node = self.pruned(node)?;
-        let is_dear = self.bounds.budget.is_some_and(|most| node.price.month() > most);
+        let is_dear =
+            self.bounds.budget.is_some_and(|most| node.price.month() > most.largest_alike());
         let found = Found { changes: node.changes, text: node.text, price: node.price };
         Ok(if is_dear { Outcome::BeyondBudget(found) } else { Outcome::Reached(found) })
     }
@@ -415,11 +419,15 @@ impl<'a> Search<'a> {
         };
         let mut all =
             expand(&node.text, &node.layout, (reason, lack), (self.bench.catalog, &self.pricer));
-        let is_allowed = |own: &Candidate, change: &Change| {
-            let is_online = !has_downtime(change, (&node.layout, &own.layout));
-            (is_online || !self.bounds.no_downtime) && (self.allows)(change, &node.layout)
-        };
-        all.retain(|own| own.changes.iter().all(|change| is_allowed(own, change)));
+        all.retain(|own| own.changes.iter().all(|change| (self.allows)(change, &node.layout)));
+        if self.bounds.no_downtime {
+            let before = all.len();
+            let stops = |own: &Candidate, change: &Change| {
+                has_downtime(change, (&node.layout, &own.layout), self.bench.catalog)
+            };
+            all.retain(|own| !own.changes.iter().any(|change| stops(own, change)));
+            self.left_out += before - all.len();
+        }
         if !all.iter().all(still_fails) {
             all.retain(|own| !still_fails(own));
         }

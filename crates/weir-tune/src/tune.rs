@@ -242,11 +242,10 @@ impl Walk<'_> {
             let mut search = Search::from(&self.bench, self.goal, limits, start)?;
             let outcome = search.run()?;
             self.report.simulated = search.simulations;
+            let is_short = !matches!(outcome, Outcome::Reached(_)) && search.left_out > 0;
+            self.report.notes.extend(is_short.then(|| LEFT_OUT.to_owned()));
             (outcome, search.visits)
         };
-        if options.no_downtime && !matches!(outcome, Outcome::Reached(_)) {
-            self.report.notes.push(LEFT_OUT.to_owned());
-        }
         match outcome {
             Outcome::Reached(found) => {
                 if let Err(error) = self.follow(found) {

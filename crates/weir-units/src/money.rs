@@ -54,6 +54,13 @@ impl Money {
     pub const fn exact(self) -> ExactMoney {
         ExactMoney(self)
     }
+
+    /// Returns the largest amount that prints like this one, so that a price is within a budget that prints the same.
+    #[must_use]
+    pub const fn largest_alike(self) -> Self {
+        let cents = self.0.saturating_add(MICROS_PER_CENT / 2) / MICROS_PER_CENT;
+        Self(cents.saturating_mul(MICROS_PER_CENT).saturating_add(MICROS_PER_CENT / 2 - 1))
+    }
 }
 
 /// Saturates; no price comes near.
@@ -117,6 +124,17 @@ impl fmt::Display for ExactMoney {
 mod tests {
     use super::*;
     use alloc::string::ToString;
+
+    #[test]
+    fn amounts_that_print_alike_are_within_each_other() {
+        for (micros, largest) in
+            [(0, 4_999), (335_694_880, 335_694_999), (335_695_000, 335_704_999)]
+        {
+            let money = Money::from_micros(micros);
+            assert_eq!(money.largest_alike().micros(), largest);
+            assert_eq!(money.to_string(), money.largest_alike().to_string());
+        }
+    }
 
     #[test]
     fn parses_exactly_and_prints_to_the_cent() {

@@ -148,7 +148,7 @@ pub static METRICS: [Metric; 28] = [
     metric(
         "volume_served",
         Gauge,
-        "1 if the volume is served, 0 if the server could not open it",
+        "1 if the volume is served, 0 if it or another column of its stripe could not be opened",
         Of::Volume(|v| count(u64::from(v.unserved.is_none()))),
     ),
     metric("volume_size_bytes", Gauge, "Size of the volume", Of::Volume(|v| count(v.size_bytes))),

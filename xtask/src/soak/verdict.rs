@@ -136,6 +136,13 @@ impl Verdict {
         self.requests > 0 && self.exceeded().is_empty()
     }
 
+    /// Returns whether other programs may be the cause, so that a longer run can tell: there was a load, and a bound was
+    /// exceeded.
+    #[must_use]
+    pub fn may_be_noise(&self) -> bool {
+        self.requests > 0 && !self.is_flat()
+    }
+
     /// Returns a clause for each measure that exceeds its bound.
     fn exceeded(&self) -> Vec<String> {
         let exceeded = self.all.iter().filter(|own| own.last > own.bound);
@@ -224,6 +231,7 @@ mod tests {
         let all: Vec<Measure> =
             verdict.all.iter().filter(|own| own.last > own.bound).map(|own| own.measure).collect();
         assert_eq!(verdict.is_flat(), all.is_empty(), "{verdict}");
+        assert_eq!(verdict.may_be_noise(), !all.is_empty(), "{verdict}");
         all
     }
 
@@ -270,7 +278,7 @@ mod tests {
     #[test]
     fn a_run_without_requests_proves_nothing() {
         let verdict = Verdict::compare_thirds(&samples(|_, own| own.requests = 0));
-        assert!(!verdict.is_flat());
+        assert!(!verdict.is_flat() && !verdict.may_be_noise());
         assert!(verdict.to_string().ends_with("NO REQUESTS in the last third"), "{verdict}");
         assert!(!Verdict::compare_thirds(&[]).is_flat());
     }

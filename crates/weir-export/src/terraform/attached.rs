@@ -242,13 +242,10 @@ fn same(script: &mut Script, change: &Change, disks: &[Fate<'_, Disk>]) {
 /// Writes a note about a resize of the machine.
 fn resize(script: &mut Script, change: &Change) {
     if let Some((old, new)) = change.resize() {
-        module::resize(
-            script,
-            &format!(
-                "{old} becomes {new}: that restarts the machine, and its local disk loses its \
-                      data"
-            ),
-        );
+        let effect = change.obstacle().unwrap_or_else(|| {
+            "that restarts the machine, and its local disk loses its data".to_owned()
+        });
+        module::resize(script, &format!("{old} becomes {new}: {effect}"));
     }
 }
 

@@ -44,7 +44,7 @@ fn of_machine(
     if let Some((old, new)) = change.interfaces() {
         module::resize(script, &azure::interface_words(change, old, new));
     } else if let Some((old, new)) = change.resize() {
-        module::resize(script, &azure::resize_words(old, new));
+        module::resize(script, &azure::resize_words(change, old, new));
     }
     module::providers(script, "azurerm", "4.0", "");
     variable(script, "resource_group", "The resource group.", options.resource_group.as_ref());

@@ -430,6 +430,35 @@ fn a_machine_is_resized_when_that_is_allowed() {
     assert!(text.contains("[switch] $AllowRestart"), "{text}");
 }
 
+#[test]
+fn a_machine_that_the_cloud_cannot_resize_is_left_alone() {
+    let machine = |size: &str| {
+        format!(
+            "edition = \"azure-now\"\n[host]\nsize = \"{size}\"\n[[volume]]\nname = \"log\"\ntier = \"P20\"\n"
+        )
+    };
+    let no_disk =
+        "it does not have a local temporary disk: create a new machine and move the disks to it";
+    for (size, why) in [
+        ("D16as_v5", no_disk),
+        ("D16ps_v5", "Arm processors, so the operating system must be reinstalled"),
+    ] {
+        let (old, other) = (machine("D16s_v3"), machine(size));
+        for kind in [Kind::Az, Kind::Powershell] {
+            let own = made(kind, &old, &other);
+            assert!(own.notes.iter().any(|note| note.contains(why)), "{kind:?}: {:?}", own.notes);
+            assert!(own.text.contains("NOT DONE: is $"), "{kind:?}: {}", own.text);
+            for resize in ["az vm resize", "HardwareProfile.VmSize = ", "RESTART", "AllowRestart"] {
+                assert!(!own.text.contains(resize), "{kind:?}: {}", own.text);
+            }
+        }
+        for kind in [Kind::Bicep, Kind::Terraform] {
+            let own = made(kind, &old, &other);
+            assert!(own.notes.iter().any(|note| note.contains(why)), "{kind:?}: {:?}", own.notes);
+        }
+    }
+}
+
 /// Checks that only differences are applied, and only if they are still pending.
 #[test]
 #[expect(clippy::too_many_lines, reason = "one case after the other, in one list")]
@@ -712,4 +741,8 @@ fn modules_of_other_clouds_keep_what_goes_and_what_would_shrink() {
         ]
     );
     assert!(resized.text.contains("value = \"m5.8xlarge\""), "{}", resized.text);
+    let arm = made(Kind::Terraform, &machine("m5.4xlarge"), &machine("m6g.4xlarge"));
+    let words = "m5.4xlarge becomes m6g.4xlarge: m6g.4xlarge has Arm processors, so the operating system must \
+                 be reinstalled";
+    assert_eq!(arm.notes, [words]);
 }

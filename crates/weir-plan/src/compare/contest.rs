@@ -177,15 +177,18 @@ impl Contest<'_> {
         }
         let found = match fastest(question, self.budget) {
             Ok(found) => found,
-            // Missing prices cannot be compared with a budget.
+            // Missing prices cannot be compared with a budget, nor rates with limits that are not published.
             Err(error @ PlanError::Need { .. }) => {
                 own.notes.push(error.to_string());
                 return Ok(None);
             }
             Err(error) => return Err(error.into()),
         };
-        match found.outcome {
-            Outcome::Met(answer) => self.simulated(question, *answer, found.part, own),
+        match found {
+            Outcome::Met(answer) => {
+                let carried = answer.carried;
+                self.simulated(question, *answer, carried, own)
+            }
             Outcome::NotMet(relaxations) => {
                 if self.budget.is_some() {
                     own.beyond_budget = relaxations;

@@ -126,7 +126,8 @@ impl<'a> Machines<'a> {
 
     fn is_fit(&self, need: &Need, host: &HostSize) -> bool {
         // Disks can only be attached to machines with a known number of them.
-        let is_counted = self.wishes.host.is_some() || self.is_counted(host);
+        let is_named = self.wishes.host.is_some() && !self.wishes.needs_limits;
+        let is_counted = is_named || self.is_counted(host);
         is_counted && self.is_large_enough(need, host)
     }
 

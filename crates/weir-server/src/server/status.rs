@@ -57,7 +57,7 @@ impl Shared {
                     Some(status)
                 })
                 .collect(),
-            refused: refused.clone(),
+            refused,
         }
     }
 
@@ -101,13 +101,15 @@ impl Shared {
     }
 }
 
-/// Returns the reasons why volumes are not served, by their numbers.
+/// Returns the reasons why volumes are not served, by their numbers: their own, or that of their stripe.
 fn unserved(host: &Host, refused: &[Refused]) -> BTreeMap<usize, String> {
-    let reason = |name: &str| refused.iter().find(|own| own.name == name);
-    let exports = host.exports.iter().filter_map(|own| Some((own, reason(&own.name)?)));
-    exports
-        .flat_map(|(export, own)| export.volumes.iter().map(|id| (id.0, own.reason.clone())))
-        .collect()
+    let reason = |name: &str| refused.iter().find(|own| own.name == name).map(|own| &own.reason);
+    let of = |export: &Export, id: usize| {
+        let own = host.volumes.get(id).and_then(|volume| reason(&volume.name));
+        own.or_else(|| reason(&export.name)).cloned()
+    };
+    let ids = host.exports.iter().flat_map(|own| own.volumes.iter().map(move |id| (own, id.0)));
+    ids.filter_map(|(export, id)| Some((id, of(export, id)?))).collect()
 }
 
 /// Returns the damage that requests met, by volume with checksums.

@@ -146,7 +146,8 @@ pub(crate) struct PlanArgs {
     /// scaled alike.
     #[arg(long)]
     pub(crate) fastest: bool,
-    /// Simulate the need on the plan. A plan that fails the simulation is rejected.
+    /// Simulate the need on the plan, and with --budget or --fastest the rates that it promises. A plan that
+    /// fails the simulation is rejected.
     #[arg(long)]
     pub(crate) verify: bool,
     /// Compare the plan with the layout in use: show its price, take the limits of an observation from

@@ -57,8 +57,8 @@ pub(crate) struct FitArgs {
     /// 22:00-06:00+01:00. Their rates are taken as observed.
     #[arg(long, value_name = "HOURS", value_parser = hours, requires = "load", allow_hyphen_values = true)]
     pub(crate) night: Option<Hours>,
-    /// Propose only changes without downtime: larger tiers and sizes of disks, bought rates, and storage
-    /// of an instance.
+    /// Propose only changes without downtime: tiers and sizes of disks that grow online, bought rates, and
+    /// storage and IOPS of an instance, which end with a failover of about 10 seconds.
     #[arg(long)]
     pub(crate) no_downtime: bool,
     /// Count on burst credits, from those that the layout gives. By default, the layout has to carry
@@ -93,8 +93,8 @@ pub(crate) struct TuneArgs {
     /// Highest price of the layout per month, in the currency of its edition.
     #[arg(long, value_name = "AMOUNT")]
     pub(crate) budget: Option<Money>,
-    /// Make only changes without downtime: larger tiers and sizes of disks, bought rates, and storage of
-    /// an instance.
+    /// Make only changes without downtime: tiers and sizes of disks that grow online, bought rates, and
+    /// storage and IOPS of an instance, which end with a failover of about 10 seconds.
     #[arg(long)]
     pub(crate) no_downtime: bool,
     /// Most layouts to simulate.

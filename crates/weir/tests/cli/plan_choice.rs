@@ -116,7 +116,7 @@ fn a_machine_whose_limits_are_not_published_is_taken_only_if_it_is_named() {
     for mode in [&["--fastest"][..], &budget] {
         let args = [&["plan"], &PREMIUM[..], &fast[..6], mode].concat();
         let (_, stderr, code) = run(place.weir(&args));
-        let why = "its limits are not published, so the fastest layout on it is not known";
+        let why = "weir: Standard_E192ids_v6: its limits are not published, so the highest rates on it are not known";
         assert!(code == Some(2) && stderr.contains(why), "{stderr}");
     }
     // Where nothing is said of rates no limit matters.
@@ -150,6 +150,70 @@ fn the_rates_that_a_budget_or_the_fastest_layout_promise_are_simulated() {
     let much = rows(&["--budget", "2500"]);
     assert_eq!((much.len(), much[0].0.as_str(), much[0].1), (2, "plan", 39_063.0));
     holds(&much[1], 3.278);
+}
+
+#[test]
+fn the_highest_rates_rest_on_limits_that_are_known() {
+    let place = Place::new();
+    // The number of disks of this machine is not published.
+    let uncounted =
+        ["plan", "--size", "4TiB", "--iops", "40000", "--host", "E128-32ds_v6", "--fastest"];
+    let (_, stderr, code) = run(place.weir(&uncounted));
+    let why = "weir: Standard_E128-32ds_v6: its limits are not published";
+    assert!(code == Some(2) && stderr.starts_with(why), "{stderr}");
+    // Nor are those of the tempdb of an instance, which is not scaled.
+    let tempdb = "[tempdb]\nsize = \"20 GiB\"\niops = 200\n";
+    let rest = "[data]\nsize = \"100 GiB\"\niops = 200\n[log]\nsize = \"20 GiB\"\niops = 20\n";
+    place.file("need.toml", &format!("edition = \"azure-mi-2018\"\n{rest}{tempdb}"));
+    let report = json(&place, &["--need", "need.toml", "--family", "gp", "--fastest", "--verify"]);
+    let rows = report["verified"].as_array().expect("rows");
+    let rate = |layout: &str, role: &str| {
+        let row = rows.iter().find(|row| row["layout"] == layout && row["role"] == role);
+        row.unwrap_or_else(|| panic!("{report}"))["target_per_s"].as_f64().expect("a rate")
+    };
+    assert_eq!(rate("plan at its limits", "tempdb"), rate("plan", "tempdb"));
+    assert!(rate("plan at its limits", "data") > rate("plan", "data"), "{report}");
+    let only = "[data]\nsize = \"100 GiB\"\n[log]\nsize = \"20 GiB\"\n";
+    place.file("need.toml", &format!("edition = \"azure-mi-2018\"\n{only}{tempdb}"));
+    let (_, stderr, code) =
+        run(place.weir(&["plan", "--need", "need.toml", "--family", "gp", "--fastest"]));
+    assert!(code == Some(2) && stderr.contains("limits are not published"), "{stderr}");
+}
+
+#[test]
+fn a_latency_that_the_highest_rates_miss_is_said() {
+    let place = Place::new();
+    place.file("need.toml", "[data]\nsize = \"4 TiB\"\niops = 16000\nlatency = \"3ms\"\n");
+    let report =
+        json(&place, &["--need", "need.toml", "--fastest", "--host", "D8s_v3", "--verify"]);
+    let row = &report["verified"][0];
+    assert_eq!(
+        (&row["layout"], &row["is_met"]),
+        (&"plan at its limits".into(), &false.into()),
+        "{row}"
+    );
+    let notes = report["notes"].to_string();
+    assert!(notes.contains("at the limits of the plan, the median latency of data is "), "{notes}");
+    let text = met(&place, &["--need", "need.toml", "--fastest", "--host", "D8s_v3"]);
+    assert!(text.contains("carries 80 % of the need"), "{text}");
+}
+
+#[test]
+fn budgets_are_compared_as_prices_are_printed() {
+    let place = Place::new();
+    let need = ["--size", "4TiB", "--iops", "16000", "--budget"];
+    let little = run(place.weir(&[&["plan"], &need[..], &["100"]].concat()));
+    assert_eq!(little.2, Some(1), "{}", little.0);
+    let least =
+        little.0.split("a budget of ").nth(1).and_then(|rest| rest.split([',', ' ']).next());
+    let least = least.unwrap_or_else(|| panic!("{}", little.0));
+    met(&place, &[&need[..], &[least]].concat());
+    // Sizes alone have a cheapest layout, and no fastest one.
+    met(&place, &["--size", "4TiB", "--budget", "5000"]);
+    let (stdout, _, code) = run(place.weir(&["plan", "--size", "4TiB", "--budget", "100"]));
+    assert!(code == Some(1) && stdout.contains("a budget of "), "{stdout}");
+    let (_, stderr, code) = run(place.weir(&["plan", "--size", "4TiB", "--fastest"]));
+    assert!(code == Some(2) && stderr.contains("the need has no rates"), "{stderr}");
 }
 
 const THERE: &str = "edition = \"azure-now\"\nhost = { size = \"Standard_D8s_v3\" }\n[[volume]]\n\
