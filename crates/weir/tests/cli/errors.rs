@@ -462,6 +462,31 @@ fn a_damaged_volume_is_said_and_the_rest_is_served() {
 }
 
 #[test]
+fn columns_of_a_stripe_have_their_own_reasons_for_not_being_served() {
+    let place = Place::new();
+    let layout = format!(
+        "{LAYOUT}[[stripe]]\nname = \"pool\"\nunit = \"64 KiB\"\nvolumes = {{ count = 2, unlimited = true, \
+         size = \"1 MiB\" }}\n"
+    );
+    place.serve(&layout, &["--data", "data"]).stop();
+    place.file("data/volumes/pool-1/meta.json", "x");
+    let server = place.serve(&layout, &["--data", "data"]);
+    let (json, _, _) = run(place.weir(&["volume", "list", "-o", "json"]));
+    let rows: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let row = |name: &str| {
+        let mut all = rows.as_array().expect("rows").iter();
+        let own = all.find(|own| own["volume"] == name).unwrap_or_else(|| panic!("{json}"));
+        (own["state"].to_string(), own["reason"].to_string())
+    };
+    assert_eq!(row("v"), ("\"served\"".into(), "null".into()));
+    for (name, why) in [("pool-0", "\"pool-1\\\" is not served"), ("pool-1", "cannot be read: ")] {
+        let (state, reason) = row(name);
+        assert!(state == "\"not served\"" && reason.contains(why), "{name}: {state} {reason}");
+    }
+    server.stop();
+}
+
+#[test]
 fn volumes_are_made_and_deleted_on_a_running_server() {
     let place = Place::new();
     let layout = "edition = \"azure-premium-2015\"\nhost = { size = \"DS14\" }\n[[volume]]\n\
