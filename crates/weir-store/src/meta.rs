@@ -50,8 +50,8 @@ const UNLISTED: &str = "weir volume 1";
 /// The formats that are read.
 const KNOWN: [&str; 3] = [UNLISTED, FORMAT, SUMMED];
 const MAX_LEN: u64 = 64 << 20;
-const HINT: &str = "restore the file from a copy; the volume's bytes in data/ beside it are \
-                    untouched, and other volumes are not affected";
+const HINT: &str =
+    "restore the file from a copy; the volume's bytes in data/ beside it are untouched";
 
 /// The metadata of a volume.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

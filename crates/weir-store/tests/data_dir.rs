@@ -247,8 +247,7 @@ fn a_damaged_volume_is_told_and_the_others_are_served() {
         ErrorKind::Damaged,
         "DIR/volumes/flipped/meta.json was changed: its checksum says \"ee44b097\", its content has \
          \"56f8d7f2\"",
-        "restore the file from a copy; the volume's bytes in data/ beside it are untouched, and \
-         other volumes are not affected",
+        "restore the file from a copy; the volume's bytes in data/ beside it are untouched",
     );
     check(
         dir.path(),
