@@ -19,14 +19,13 @@ pub struct MachineTraits {
 }
 
 impl MachineTraits {
-    /// Returns the obstacle to a resize to `after`, or `None` if the machine only restarts.
+    /// Returns the reason why a machine cannot become `after` by a resize, if there is one.
     ///
     /// - Another architecture needs another operating system and other software.
     /// - Azure does not resize between sizes with and without a local temporary disk ("Resize a virtual machine",
     ///   limitations).
-    /// - A system whose disks are attached by SCSI must be prepared for NVMe.
     #[must_use]
-    pub fn obstacle(&self, after: &Self) -> Option<String> {
+    pub fn refusal(&self, after: &Self) -> Option<String> {
         if self.architecture != after.architecture {
             let is_arm = after.architecture == Architecture::Arm64;
             return Some(format!(
@@ -35,23 +34,28 @@ impl MachineTraits {
                 if is_arm { "Arm" } else { "x64" }
             ));
         }
-        if let (Some(old), Some(new)) = (self.temporary_disk, after.temporary_disk)
-            && old != new
-        {
-            let has = if new { "has" } else { "does not have" };
-            return Some(format!(
-                "Azure refuses to resize to {}, because it {has} a local temporary disk: create a new \
+        match (self.temporary_disk, after.temporary_disk) {
+            (Some(old), Some(new)) if old != new => Some(format!(
+                "Azure refuses to resize to {}, because it {} a local temporary disk: create a new \
                  machine and move the disks to it",
-                after.name
-            ));
+                after.name,
+                if new { "has" } else { "does not have" }
+            )),
+            _ => None,
         }
-        match (self.interface, after.interface) {
+    }
+
+    /// Returns the obstacle to a resize to `after`, or `None` if the machine only restarts: a
+    /// [`refusal`](Self::refusal), or a system whose disks are attached by SCSI, which must be prepared for NVMe.
+    #[must_use]
+    pub fn obstacle(&self, after: &Self) -> Option<String> {
+        self.refusal(after).or_else(|| match (self.interface, after.interface) {
             (Some(Interface::Scsi), Some(Interface::Nvme)) => Some(
                 "the operating system must be prepared for NVMe first, and the machine deallocated"
                     .to_owned(),
             ),
             _ => None,
-        }
+        })
     }
 }
 

@@ -391,9 +391,9 @@ fn change_vm(script: &mut Script, change: &Change, machine: &Machine<'_>, size: 
         script.line(&format!("wanted={}", shell(&format!("{size} {interface}"))));
         script.lines(CONTROLLER);
     } else if let Some(sizes) = change.resize() {
-        match change.obstacle() {
+        match change.refusal() {
             Some(_) => {
-                azure::tell_obstacle(script, change, sizes);
+                azure::tell_refusal(script, change, sizes);
                 script.line(&format!("wanted={}", shell(size)));
                 script.lines(OTHER_MACHINE);
             }

@@ -493,7 +493,7 @@ pub(crate) fn check_os(
 }
 
 /// Warns about a resize that the cloud or the operating system does not take, and that no script makes.
-pub(crate) fn tell_obstacle(script: &mut Script, change: &Change, (old, new): (&str, &str)) {
+pub(crate) fn tell_refusal(script: &mut Script, change: &Change, (old, new): (&str, &str)) {
     script.blank();
     script.warn(&format!("{}.", resize_words(change, old, new)));
 }
@@ -672,8 +672,8 @@ fn edition(instance: &Instance) -> &'static str {
 
 /// Returns the note about a resize of a machine.
 pub(crate) fn resize_words(change: &Change, old: &str, new: &str) -> String {
-    match change.obstacle() {
-        Some(obstacle) => format!("{old} becomes {new}: {obstacle}"),
+    match change.refusal() {
+        Some(refusal) => format!("{old} becomes {new}: {refusal}"),
         None => format!(
             "{old} becomes {new}: that restarts the machine, and its local disk and host cache lose \
              their data"

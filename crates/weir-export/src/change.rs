@@ -178,18 +178,18 @@ impl Change {
         (old != new).then_some((old, new))
     }
 
-    /// Returns the old and the new interface of the remote disks, if both are known and differ.
+    /// Returns the old and the new interface of the remote disks, if both are known and differ, and the machine can become
+    /// the other one.
     pub(crate) fn interfaces(&self) -> Option<(Interface, Interface)> {
         let old = self.old.as_ref()?.interface()?;
         let new = self.new.interface()?;
-        (old != new).then_some((old, new))
+        (old != new && self.refusal().is_none()).then_some((old, new))
     }
 
-    /// Returns the obstacle to a resize of the machine: another architecture, or a temporary disk. A change of the
-    /// interface has its own words.
-    pub(crate) fn obstacle(&self) -> Option<String> {
+    /// Returns the reason why the machine cannot become the other one: another architecture, or a temporary disk.
+    pub(crate) fn refusal(&self) -> Option<String> {
         let (old, new) = (self.old.as_ref()?.traits.as_ref()?, self.new.traits.as_ref()?);
-        old.obstacle(new).filter(|_| self.interfaces().is_none())
+        old.refusal(new)
     }
 
     /// Returns the new value of `licence_owned`, if it changes.

@@ -62,8 +62,8 @@ fn of_machine(
         lines.push(parameter("Zone", options.zone.as_ref()));
     }
     let stops = any(machine, |new, own| own.grows && azure::may_stop(new));
-    let has_obstacle = change.interfaces().is_some() || change.obstacle().is_some();
-    let resizes = change.resize().is_some() && !has_obstacle;
+    let is_left_alone = change.interfaces().is_some() || change.refusal().is_some();
+    let resizes = change.resize().is_some() && !is_left_alone;
     if resizes || stops {
         lines.push("    [switch] $AllowRestart".to_owned());
     }
@@ -281,9 +281,9 @@ fn change_size(script: &mut Script, change: &Change, machine: &Machine<'_>, size
             new.name()
         ));
     } else if let Some(sizes) = change.resize() {
-        match change.obstacle() {
+        match change.refusal() {
             Some(_) => {
-                azure::tell_obstacle(script, change, sizes);
+                azure::tell_refusal(script, change, sizes);
                 script.lines(&format!(
                     "if ($machine.HardwareProfile.VmSize -ne {size}) {{\n    throw \"${{MachineName}}: NOT DONE: is \
                      $($machine.HardwareProfile.VmSize); create the other machine, and run this again for it\"\n}}"

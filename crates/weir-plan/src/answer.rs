@@ -215,8 +215,8 @@ pub struct Answer {
     pub others: Vec<Plan>,
     /// The next cheaper layout, and the limits that it exceeds.
     pub cheaper: Option<Cheaper>,
-    /// The multiple of the need's rates that a plan for the highest rates carries, in millionths; the whole for other
-    /// plans.
+    /// The multiple of the need's rates that the plan carries, in millionths; `WHOLE` unless the highest rates were
+    /// searched.
     pub carried: u64,
     /// The cheapest layout that carries more than the plan.
     pub better: Option<Plan>,

@@ -130,15 +130,21 @@ impl<'a> Instances<'a> {
         kept.map_or(0, |(.., storage)| gib(storage))
     }
 
+    /// Returns whether limits of the instance count the requests of tempdb.
+    fn counts_tempdb(&self) -> bool {
+        self.kind == ManagedInstance::Bc
+    }
+
     fn set(&self) -> Option<&'a TierSet> {
         self.edition.default_set().filter(|_| self.kind == ManagedInstance::Gp)
     }
 
     /// Lists the candidates with these vCores.
     fn candidates(&self, need: &Need, host: &'a HostSize) -> Vec<Candidate<'a>> {
-        // No limit of tempdb is published.
+        // The limits of tempdb are not published, other than on Business Critical.
         let mut rates = need.roles.iter().filter(|own| own.throughput > 0);
-        if self.wishes.needs_limits && rates.all(|own| own.role == Role::Tempdb) {
+        let is_unknown = rates.all(|own| own.role == Role::Tempdb && !self.counts_tempdb());
+        if self.wishes.needs_limits && is_unknown {
             return Vec::new();
         }
         let of = |role: Role| match need.role(role) {
@@ -504,7 +510,7 @@ impl<'a> Instances<'a> {
                  smallest file would throttle all",
             ));
         }
-        if need.role(Role::Tempdb).is_some_and(|own| own.throughput > 0) {
+        if need.role(Role::Tempdb).is_some_and(|own| own.throughput > 0) && !self.counts_tempdb() {
             let words = "tempdb: on the local disk of the instance, whose limits are not published \
                          and not checked";
             all.push(Reason::key(words));

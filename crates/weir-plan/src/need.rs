@@ -175,7 +175,7 @@ pub struct Wishes {
     /// The operating system whose licence prices of machines include.
     pub os: Option<String>,
     /// True if a limit that is not published carries nothing, not even on a machine that is named or
-    /// in use. The fastest layout is asked for then.
+    /// in use. Set by searches for the highest rates.
     pub needs_limits: bool,
 }
 

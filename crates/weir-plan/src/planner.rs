@@ -14,7 +14,7 @@ use crate::filesystem::FileSystem;
 use crate::need::Wishes;
 use crate::pooled;
 use crate::rank::Aim;
-use crate::share::{WHOLE, in_percent};
+use crate::share::{WHOLE, in_percent, to_tenths};
 use families::families;
 use kind::{IsUsed, Kind, stated_constraints};
 pub use question::Question;
@@ -82,7 +82,7 @@ pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome,
     }
     let mut outcome = fastest(question, budget)?;
     if let Outcome::Met(answer) = &mut outcome {
-        let words = format!("carries {} % of the need", in_percent(answer.carried));
+        let words = format!("carries {} % of the need", in_percent(to_tenths(answer.carried)));
         answer.plan.reasons.insert(0, Reason::key(words));
     }
     Ok(outcome)
@@ -90,14 +90,19 @@ pub fn within(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome,
 
 /// Finds the cheapest layout for the sizes of a need within a budget.
 fn least(question: &Question<'_>, budget: Money) -> Result<Outcome, PlanError> {
-    match plan(question)? {
-        Outcome::Met(answer)
-            if answer.plan.cost.month > budget.largest_alike() || answer.plan.cost.unpriced > 0 =>
-        {
-            too_little(question, &families(question)?, budget)
-        }
-        outcome => Ok(outcome),
+    let (families, budget) = (families(question)?, budget.largest_alike());
+    // Without rates no limit is counted on.
+    let wishes = Wishes { needs_limits: false, ..question.wishes.clone() };
+    let question = &Question { wishes: &wishes, ..*question };
+    let searched = search(question, &families, Aim { explains: true, budget: Some(budget) })?;
+    let fits = |plan: &Plan| plan.cost.unpriced == 0 && plan.cost.month <= budget;
+    if !cheapest(&searched).is_some_and(fits) {
+        return too_little(question, &families, budget);
     }
+    Ok(match answer(question, &families, searched)? {
+        Some(answer) => Outcome::Met(Box::new(answer)),
+        None => Outcome::NotMet(Vec::new()),
+    })
 }
 
 /// Finds the fastest layout like [`within`], for a need with rates.
@@ -109,7 +114,7 @@ pub fn fastest(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome
     let budget = budget.map(Money::largest_alike);
     // A layout is the fastest only up to limits that are known.
     let wishes = Wishes { needs_limits: true, ..question.wishes.clone() };
-    let (asked, question) = (question, &Question { wishes: &wishes, ..*question });
+    let question = &Question { wishes: &wishes, ..*question };
     let families = families(question)?;
     let aim = Aim { explains: false, budget };
     let best_of = |part: u64| -> Result<Option<Vec<Searched>>, PlanError> {
@@ -128,7 +133,7 @@ pub fn fastest(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome
         high *= 2;
     }
     if low == 0 && best_of(1)?.is_none() {
-        check_limits(asked)?;
+        check_limits(question)?;
         return match budget {
             Some(budget) => too_little(question, &families, budget),
             None => Ok(Outcome::NotMet(relaxations(question, &families)?)),
@@ -157,7 +162,8 @@ pub fn fastest(question: &Question<'_>, budget: Option<Money>) -> Result<Outcome
 /// Returns an error if the least of a need is carried by limits alone that are not published.
 fn check_limits(question: &Question<'_>) -> Result<(), PlanError> {
     let need = question.need.scaled(1);
-    let least = Question { need: &need, ..*question };
+    let counting = Wishes { needs_limits: false, ..question.wishes.clone() };
+    let least = Question { need: &need, wishes: &counting, ..*question };
     let Some(plan) = plan_alone(&least)? else { return Ok(()) };
     let wishes = Wishes { needs_limits: true, ..question.wishes.clone() };
     if plan_alone(&Question { wishes: &wishes, ..least })?.is_some() {
@@ -165,7 +171,7 @@ fn check_limits(question: &Question<'_>) -> Result<(), PlanError> {
     }
     let machine = plan.title.split(':').next().unwrap_or_default();
     let reason = "its limits are not published, so the highest rates on it are not known; ask for a plan of \
-                  stated rates, without --fastest and --budget, or name another machine";
+                  stated rates, without --fastest and --budget";
     Err(PlanError::need(machine, reason))
 }
 

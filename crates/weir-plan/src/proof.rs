@@ -12,7 +12,7 @@ use crate::promise::with_promises;
 use crate::share::{WHOLE, in_percent};
 use crate::verify::{Got, How, VerifyError, verify};
 use std::fmt::Write as _;
-use weir_layout::{Layout, Role};
+use weir_layout::{Layout, ManagedInstance, Role};
 use weir_report::number::{float, percent, time};
 
 /// Extra capacity to try if a latency is missed, in millionths of the rates.
@@ -137,8 +137,7 @@ pub fn prove(
     Ok(proof)
 }
 
-/// Simulates a plan for the highest rates with these rates; `None` for other plans. No limit of the tempdb of an instance
-/// is published, so it keeps the rate of the need.
+/// Simulates a plan for the highest rates with these rates; `None` for other plans.
 fn at_limits(
     question: &Question<'_>,
     answer: &Answer,
@@ -147,16 +146,24 @@ fn at_limits(
     if answer.carried == WHOLE {
         return Ok(None);
     }
+    let most = need_at_limits(question, answer)?;
+    Ok(Some(verify("the plan", &answer.plan.layout, &most, question.catalog, how)?))
+}
+
+/// Returns the need with the rates that a plan for the highest rates carries. The limits of an instance's tempdb are not
+/// published, other than on Business Critical, so it keeps the rate of the need.
+pub(crate) fn need_at_limits(question: &Question<'_>, answer: &Answer) -> Result<Need, ProofError> {
     let layout = Layout::parse("the plan", &answer.plan.layout, question.catalog);
     let layout = layout.map_err(VerifyError::from)?;
-    let is_instance = layout.hosts.iter().any(|host| host.instance.is_some());
+    let mut instances = layout.hosts.iter().filter_map(|host| host.instance.as_ref());
+    let keeps_tempdb = instances.any(|own| own.kind != ManagedInstance::Bc);
     let mut most = question.need.scaled(answer.carried);
     for (own, stated) in most.roles.iter_mut().zip(&question.need.roles) {
-        if is_instance && own.role == Role::Tempdb {
+        if keeps_tempdb && own.role == Role::Tempdb {
             own.clone_from(stated);
         }
     }
-    Ok(Some(verify("the plan", &answer.plan.layout, &most, question.catalog, how)?))
+    Ok(most)
 }
 
 /// Returns the note on a plan that misses its rates in simulation.

@@ -157,6 +157,7 @@ impl Request {
         notes.extend(assumed);
         let mut wishes = file.wishes();
         let there = keep(&mut file, &mut wishes, &catalog)?;
+        wishes.needs_limits = budget.is_some() || fastest;
         notes.extend(wishes.keep.as_ref().and_then(Kept::note));
         let kept = there.as_ref().map(|own| edition_there(own, held)).transpose()?;
         let edition = edition(&file, kept, held)?;

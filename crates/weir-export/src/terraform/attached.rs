@@ -242,7 +242,7 @@ fn same(script: &mut Script, change: &Change, disks: &[Fate<'_, Disk>]) {
 /// Writes a note about a resize of the machine.
 fn resize(script: &mut Script, change: &Change) {
     if let Some((old, new)) = change.resize() {
-        let effect = change.obstacle().unwrap_or_else(|| {
+        let effect = change.refusal().unwrap_or_else(|| {
             "that restarts the machine, and its local disk loses its data".to_owned()
         });
         module::resize(script, &format!("{old} becomes {new}: {effect}"));

@@ -6,7 +6,7 @@ use crate::disks::typical;
 use crate::error::PlanError;
 use crate::need::{Need, Wishes};
 use crate::planner::{Outcome, Question, fastest, left_out, plan};
-use crate::proof::{ProofError, prove, slow};
+use crate::proof::{ProofError, need_at_limits, prove, slow};
 use crate::share::WHOLE;
 use crate::verify::{Got, How, verify};
 use std::panic::resume_unwind;
@@ -208,7 +208,7 @@ impl Contest<'_> {
     ) -> Result<Option<Proven>, ProofError> {
         let need = match part {
             WHOLE => question.need.clone(),
-            _ => question.need.scaled(part).without_latencies(),
+            _ => need_at_limits(question, &answer)?.without_latencies(),
         };
         let how = How { seed: 1, bursts: question.wishes.peaks.is_some(), ..How::default() };
         let got = verify("the plan", &answer.plan.layout, &need, question.catalog, how)?;

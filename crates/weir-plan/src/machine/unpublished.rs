@@ -11,7 +11,7 @@ impl<'a> Machines<'a> {
     /// Returns a note about machines that would fit but have unpublished limits.
     pub(crate) fn left_out(&self, need: &Need) -> Option<String> {
         let has_rates = need.roles.iter().any(|own| own.iops > 0 || own.throughput > 0);
-        let hosts = self.edition.hosts().filter(|host| !self.is_chosen(host));
+        let hosts = self.edition.hosts().filter(|host| !self.is_counted_on(host));
         let mut groups: Vec<(String, Vec<&str>)> = Vec::new();
         for host in hosts.filter(|host| self.is_large_enough(need, host)) {
             let unknown = match self.is_counted(host) {
@@ -37,10 +37,11 @@ impl<'a> Machines<'a> {
             })
             .collect();
         (!groups.is_empty()).then(|| {
-            format!(
-                "left out because limits are not published: {} (choose one with --host NAME)",
-                groups.join("; ")
-            )
+            let hint = match self.wishes.needs_limits {
+                true => "",
+                false => " (choose one with --host NAME)",
+            };
+            format!("left out because limits are not published: {}{hint}", groups.join("; "))
         })
     }
 

@@ -58,7 +58,7 @@ pub(crate) struct FitArgs {
     #[arg(long, value_name = "HOURS", value_parser = hours, requires = "load", allow_hyphen_values = true)]
     pub(crate) night: Option<Hours>,
     /// Propose only changes without downtime: tiers and sizes of disks that grow online, bought rates, and
-    /// storage and IOPS of an instance, which end with a failover of about 10 seconds.
+    /// files, storage and IOPS of an instance (a failover of about 10 seconds).
     #[arg(long)]
     pub(crate) no_downtime: bool,
     /// Count on burst credits, from those that the layout gives. By default, the layout has to carry
@@ -94,7 +94,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "AMOUNT")]
     pub(crate) budget: Option<Money>,
     /// Make only changes without downtime: tiers and sizes of disks that grow online, bought rates, and
-    /// storage and IOPS of an instance, which end with a failover of about 10 seconds.
+    /// files, storage and IOPS of an instance (a failover of about 10 seconds).
     #[arg(long)]
     pub(crate) no_downtime: bool,
     /// Most layouts to simulate.

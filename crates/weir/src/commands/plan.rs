@@ -37,6 +37,7 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let mut wishes = file.wishes();
     let there = keep(&mut file, &mut wishes, catalog)?;
     notes.extend(wishes.keep.as_ref().and_then(Kept::note));
+    wishes.needs_limits = args.budget.is_some() || args.fastest;
     let edition = edition(&file, there, catalog)?;
     let kept = wishes.keep.as_ref();
     notes.extend(kept.and_then(|kept| kept.no_smaller(&file, &mut need, edition)));
