@@ -129,7 +129,7 @@ impl Provisioned {
     /// throughput in whole units, and the IOPS that it needs.
     #[must_use]
     pub fn closest(&self, size: Bytes, iops: u64, throughput: u64) -> Limits {
-        // What follows from the operations is not bought in units.
+        // Throughput that follows from the IOPS is not bought in units.
         let unit = if self.throughput_follows { 1 } else { self.throughput_unit() };
         let throughput = throughput.checked_next_multiple_of(unit).unwrap_or(throughput);
         let each = self.throughput_per_iops.map_or(u64::MAX, BytesPerSec::get);

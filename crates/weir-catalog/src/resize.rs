@@ -4,7 +4,7 @@ use crate::architecture::{Architecture, features};
 use crate::edition::Edition;
 use crate::host::{HostSize, Interface};
 
-/// What decides whether a machine can become another one.
+/// The traits of a machine that a resize cannot change, or only with preparation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MachineTraits {
@@ -60,7 +60,7 @@ impl MachineTraits {
 }
 
 impl Edition {
-    /// Returns what decides whether a machine can become another one.
+    /// Returns the traits of a machine that a resize cannot change, or only with preparation.
     #[must_use]
     pub fn traits(&self, host: &HostSize) -> MachineTraits {
         let is_azure = self.provider() == Some("azure");

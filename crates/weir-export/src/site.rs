@@ -30,7 +30,7 @@ pub(crate) struct Site {
     pub(crate) host: String,
     /// The size of the machine, if there is one.
     pub(crate) size: Option<String>,
-    /// What decides whether the machine can become another one, if it has a size.
+    /// Traits of the machine that a resize cannot change, or only with preparation; `None` without a size.
     pub(crate) traits: Option<MachineTraits>,
     /// True if the licence is owned: SQL Server for an instance, Windows Server for a machine.
     pub(crate) licence_owned: bool,

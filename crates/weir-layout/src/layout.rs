@@ -42,7 +42,7 @@ pub struct Host {
     pub size: Option<String>,
     /// Series of the size. A size may be in several series with different limits.
     pub series: Option<String>,
-    /// What decides whether the machine can become another one, if it has a size.
+    /// Traits of the machine that a resize cannot change, or only with preparation; `None` without a size.
     pub traits: Option<MachineTraits>,
     /// True if the licence is owned rather than rented with the machine.
     pub licence_owned: bool,

@@ -165,8 +165,7 @@ fn check_limits(question: &Question<'_>) -> Result<(), PlanError> {
     let counting = Wishes { needs_limits: false, ..question.wishes.clone() };
     let least = Question { need: &need, wishes: &counting, ..*question };
     let Some(plan) = plan_alone(&least)? else { return Ok(()) };
-    let wishes = Wishes { needs_limits: true, ..question.wishes.clone() };
-    if plan_alone(&Question { wishes: &wishes, ..least })?.is_some() {
+    if plan_alone(&Question { need: &need, ..*question })?.is_some() {
         return Ok(());
     }
     let machine = plan.title.split(':').next().unwrap_or_default();

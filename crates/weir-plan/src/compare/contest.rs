@@ -39,8 +39,6 @@ pub struct Proven {
     pub answer: Answer,
     /// The need that it carries.
     pub need: Need,
-    /// The scale of that need's rates, in millionths of the original ones.
-    pub part: u64,
     /// The simulated results, one for each role.
     pub got: Vec<Got>,
     /// The latency that the catalog states for the disks of the first role: the median of reads or
@@ -131,7 +129,7 @@ impl Contest<'_> {
             let got = proof.layouts.into_iter().flat_map(|(_, got)| got).collect();
             return Ok(match outcome {
                 Outcome::Met(answer) if !proof.is_failed => {
-                    Some(self.proven(question, *answer, question.need.clone(), WHOLE, got))
+                    Some(self.proven(question, *answer, question.need.clone(), got))
                 }
                 Outcome::Met(_) => None,
                 Outcome::NotMet(relaxations) => {
@@ -142,7 +140,7 @@ impl Contest<'_> {
         }
         match outcome {
             Outcome::Met(answer) => {
-                let proven = self.simulated(question, *answer, WHOLE, own)?;
+                let proven = self.simulated(question, *answer, own)?;
                 let missed = proven.iter().map(|proven| slow(&proven.got));
                 own.notes.extend(missed.filter(|missed| !missed.is_empty()).map(|missed| {
                     format!("in simulation, {missed}; --verify plans extra capacity for it")
@@ -185,10 +183,7 @@ impl Contest<'_> {
             Err(error) => return Err(error.into()),
         };
         match found {
-            Outcome::Met(answer) => {
-                let carried = answer.carried;
-                self.simulated(question, *answer, carried, own)
-            }
+            Outcome::Met(answer) => self.simulated(question, *answer, own),
             Outcome::NotMet(relaxations) => {
                 if self.budget.is_some() {
                     own.beyond_budget = relaxations;
@@ -198,15 +193,14 @@ impl Contest<'_> {
         }
     }
 
-    /// Simulates a layout with a part of the need, or a multiple of it.
+    /// Simulates a layout with the rates that it carries.
     fn simulated(
         &self,
         question: &Question<'_>,
         answer: Answer,
-        part: u64,
         own: &mut Contender,
     ) -> Result<Option<Proven>, ProofError> {
-        let need = match part {
+        let need = match answer.carried {
             WHOLE => question.need.clone(),
             _ => need_at_limits(question, &answer)?.without_latencies(),
         };
@@ -219,19 +213,12 @@ impl Contest<'_> {
             ));
             return Ok(None);
         }
-        Ok(Some(self.proven(question, answer, need, part, got)))
+        Ok(Some(self.proven(question, answer, need, got)))
     }
 
-    fn proven(
-        &self,
-        question: &Question<'_>,
-        answer: Answer,
-        need: Need,
-        part: u64,
-        got: Vec<Got>,
-    ) -> Proven {
+    fn proven(&self, question: &Question<'_>, answer: Answer, need: Need, got: Vec<Got>) -> Proven {
         let latency = stated_latency(question.edition, &answer.plan.layout, self.catalog, &need);
-        Proven { answer, need, part, got, latency }
+        Proven { answer, need, got, latency }
     }
 }
 

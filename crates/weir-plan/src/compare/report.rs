@@ -227,7 +227,7 @@ fn proven(own: &Proven) -> CompareChoice {
         plan: choice(plan),
         iops: sum(|role| role.iops),
         bytes_per_s: sum(|role| role.throughput),
-        share_of_need: float(own.part) / float(WHOLE),
+        share_of_need: float(own.answer.carried) / float(WHOLE),
         binding_limit: binding.map(cap),
         slack: binding.map(|own| 1.0 - own.utilisation()),
         latency_ns: own.latency.map(Span::nanos),
