@@ -135,6 +135,8 @@ cited! {
     struct TierSet {
         name: String,
         family: String,
+        #[serde(default)]
+        performance_tiers: bool,
         rows: Vec<Tier>,
     }
 

@@ -184,7 +184,8 @@ impl Reader<'_> {
                 return Err(self.invalid(&place, reason + "; rows ascend by size"));
             }
         }
-        Ok(TierSet { name: set.name, family: set.family, tiers, provenance })
+        let file::TierSet { name, family, performance_tiers, .. } = set;
+        Ok(TierSet { name, family, tiers, performance_tiers, provenance })
     }
 
     fn tier(

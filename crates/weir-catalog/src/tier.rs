@@ -55,6 +55,8 @@ pub struct TierSet {
     pub family: String,
     /// The tiers, ascending by what they hold; at least one.
     pub tiers: Vec<Tier>,
+    /// True if a disk can have the limits of a higher tier at its own size.
+    pub performance_tiers: bool,
     /// Source, date, conflicts of the set.
     pub provenance: Provenance,
 }

@@ -138,6 +138,25 @@ fn credits_start_where_the_layout_says() {
 }
 
 #[test]
+fn a_raised_disk_gets_another_performance_tier_or_its_own_limits() {
+    let keys = "tier = \"P20\"\nperformance_tier = \"P30\"";
+    let layout = layout(&format!("edition = \"azure-now\"\n[[volume]]\nname = \"v\"\n{keys}\n"));
+    let catalog = Catalog::builtin();
+    let edition = catalog.edition("azure-now").ok();
+    let host = &layout.hosts[0];
+    assert_eq!(host.volumes[0].limits_tier(), Some("P30"));
+    for (tier, iops) in [("P40", 7_500), ("P20", 2_300)] {
+        let changed = host.retiered(VolumeId(0), tier, edition).expect("a tier");
+        assert_eq!(changed.limits_tier(), Some(tier));
+        assert_eq!((changed.tier.as_deref(), changed.spec.size), (Some("P20"), Bytes::gib(512)));
+        let limit = changed.spec.limits.gate.iops.map(|limit| limit.rate.get());
+        assert_eq!(limit, Some(iops), "{tier}");
+    }
+    let error = host.retiered(VolumeId(0), "P10", edition).expect_err("a lower tier");
+    assert!(error.to_string().contains("performance_tier P10 is not above P20"), "{error}");
+}
+
+#[test]
 fn a_disk_without_a_tier_gets_none() {
     let text = "edition = \"aws\"\n[host]\nsize = \"m6i.xlarge\"\n[[volume]]\nname = \"bought\"\n\
                 family = \"gp3\"\nsize = \"8 GiB\"\niops = 3000\nthroughput = \"125 MiB/s\"\n[[volume]]\n\
@@ -680,6 +699,17 @@ fn the_largest_performance_tiers_are_only_for_disks_of_more_than_4_tib() {
         let error = parse(&disk(keys)).expect_err("no layout");
         let words = format!("is only for disks of more than 4 TiB, and this one has {size}");
         assert!(error.contains(&words), "{error}");
+    }
+    // Other families have none, and performance plus would replace their limits.
+    for (keys, words) in [
+        ("tier = \"E10\"\nperformance_tier = \"E20\"", "E10 of azure-now has no performance tiers"),
+        (
+            "tier = \"P30\"\nperformance_tier = \"P40\"\nperformance_plus = true",
+            "performance_plus replaces the limits of performance_tier",
+        ),
+    ] {
+        let error = parse(&disk(keys)).expect_err("no layout");
+        assert!(error.contains(words), "{error}");
     }
     // Disks without tiers have none to raise.
     for (edition, key) in [

@@ -52,6 +52,12 @@ impl Volume {
         self.keys.tier.as_deref()
     }
 
+    /// Returns the tier whose limits the volume has: its performance tier, or else its own.
+    #[must_use]
+    pub fn limits_tier(&self) -> Option<&str> {
+        self.keys.performance_tier.as_deref().or(self.tier.as_deref())
+    }
+
     /// Returns the provisioned rates or own limits of the volume, as far as they are stated.
     #[must_use]
     pub fn rates(&self) -> (Option<Iops>, Option<BytesPerSec>) {
@@ -281,8 +287,13 @@ impl Volume {
             let reason = format!("it has no tier, so it cannot change to {tier}; {limits}");
             return Err(contradiction(&self.name, reason).at("tier"));
         }
-        let size = Some(self.spec.size);
-        let keys = VolumeKeys { tier: Some(tier.to_owned()), size, ..self.keys.clone() };
+        let mut keys = VolumeKeys { size: Some(self.spec.size), ..self.keys.clone() };
+        match keys.performance_tier {
+            // The disk stays of its own tier.
+            Some(_) if self.tier.as_deref() == Some(tier) => keys.performance_tier = None,
+            Some(_) => keys.performance_tier = Some(tier.to_owned()),
+            None => keys.tier = Some(tier.to_owned()),
+        }
         self.changed(keys, edition)
     }
 
@@ -555,6 +566,19 @@ fn tier_limits(
     let mut base = tier.limits();
     if let Some(name) = &keys.performance_tier {
         let higher = edition.tier(name).map_err(in_key("performance_tier"))?;
+        if !edition.tier_set(&tier.set).is_ok_and(|own| own.performance_tiers) {
+            let reason = format!(
+                "{} of {} has no performance tiers; choose a larger tier",
+                tier.name,
+                edition.name()
+            );
+            return wrong("performance_tier", reason);
+        }
+        if keys.performance_plus {
+            let reason = "performance_plus replaces the limits of performance_tier, which would only \
+                 cost; keep one of them";
+            return wrong("performance_tier", reason.to_owned());
+        }
         if higher.set != tier.set || higher.iops < tier.iops {
             let reason =
                 format!("performance_tier {name} is not above {} in its family", tier.name);

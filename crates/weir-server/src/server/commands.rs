@@ -176,10 +176,10 @@ impl Shared {
         let edition = self.edition.as_ref();
         let mut before = None;
         let change = self.change(name, "its tier is being changed", |host, id| {
-            before.clone_from(&host.volumes[id.0].tier);
+            before = host.volumes[id.0].limits_tier().map(str::to_owned);
             host.retiered(id, tier, edition)
         })?;
-        let after = change.to.tier.clone();
+        let after = change.to.limits_tier().map(str::to_owned);
         self.apply_limits(change)?;
         Ok(Tiers { before, after })
     }

@@ -50,8 +50,9 @@ pub(crate) enum VolumeCommand {
     /// Give a volume the limits of another tier, under load; its size does not change.
     #[command(after_help = "Example:\n  \
                       weir volume set-tier data P40\n\n\
-                      A volume of the layout has its own tier again at the next start. On a managed \
-                      instance the tier follows from the size.")]
+                      A disk with a performance tier gets another one, or, with its own tier, none. A volume \
+                      of the layout has its own tier again at the next start. On a managed instance the \
+                      tier follows from the size.")]
     SetTier {
         /// Volume name, as weir volume list shows it
         name: String,
