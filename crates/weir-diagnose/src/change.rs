@@ -32,6 +32,14 @@ pub enum Change {
         /// The tier.
         tier: String,
     },
+    /// A volume has the limits of another performance tier, or of its own tier without one; of a stripe all columns
+    /// have.
+    PerformanceTier {
+        /// The volume's or stripe's name.
+        name: String,
+        /// The performance tier.
+        tier: Option<String>,
+    },
     /// A volume has another cache mode.
     Cache {
         /// Name.
@@ -110,6 +118,15 @@ pub enum Change {
         /// The volume's or stripe's name.
         on: String,
     },
+    /// A managed instance has one more file, with the role and the database of another one.
+    File {
+        /// Its name.
+        name: String,
+        /// The name of the other file.
+        like: String,
+        /// Size in bytes.
+        bytes: u64,
+    },
     /// Several changes together.
     All(Vec<Change>),
 }
@@ -143,6 +160,12 @@ impl Change {
                 format!("{name} at {}", Bytes::new(*bytes))
             }
             Self::Tier { name, tier } => format!("{name} as {tier}"),
+            Self::PerformanceTier { name, tier: Some(tier) } => {
+                format!("{name} with performance tier {tier}")
+            }
+            Self::PerformanceTier { name, tier: None } => {
+                format!("{name} without a performance tier")
+            }
             Self::Cache { name, mode } => format!("{name} with host cache {mode}"),
             Self::HostSize { size, .. } => format!("machine {size}"),
             Self::Storage { bytes, .. } => {
@@ -163,6 +186,9 @@ impl Change {
             Self::Vcores { host, vcores } => format!("{host} with {vcores} vCores"),
             Self::InstanceIops { host, iops } => format!("{host} with {iops} IOPS"),
             Self::Move { file, on } => format!("{file} moved to {on}"),
+            Self::File { name, bytes, .. } => {
+                format!("a file {name} of {}", Bytes::new(*bytes))
+            }
             Self::All(changes) => changes.iter().map(Self::words).collect::<Vec<_>>().join(", "),
         }
     }
@@ -196,6 +222,16 @@ impl Change {
                 let own = disks(layout, name)?;
                 own.remove("size");
                 own.insert("tier".to_owned(), tier);
+                Some(())
+            }
+            Self::PerformanceTier { name, tier } => {
+                let own = disks(layout, name)?;
+                match tier {
+                    Some(tier) => {
+                        own.insert("performance_tier".to_owned(), Value::String(tier.clone()));
+                    }
+                    None => drop(own.remove("performance_tier")),
+                }
                 Some(())
             }
             Self::Cache { name, mode } => {
@@ -240,6 +276,7 @@ impl Change {
                 named(layout, "file", file)?.insert("on".to_owned(), Value::String(on.clone()));
                 Some(())
             }
+            Self::File { name, like, bytes } => add_file(layout, (name, like), *bytes),
             Self::All(changes) => changes.iter().try_for_each(|change| change.apply_to(layout)),
         }
     }
@@ -271,6 +308,22 @@ fn buy(own: &mut Table, (iops, throughput): (u64, Option<u64>)) -> Option<()> {
 /// Returns a size as layouts have it.
 fn bytes_value(bytes: u64) -> Value {
     Value::String(Bytes::new(bytes).exact().to_string())
+}
+
+/// Adds a file with the keys of another, but its own name and size. The data is spread over the files of its database by
+/// their sizes.
+fn add_file(layout: &mut Table, (name, like): (&str, &str), bytes: u64) -> Option<()> {
+    let mut new = named(layout, "file", like)?.clone();
+    new.insert("name".to_owned(), Value::String(name.to_owned()));
+    new.insert("size".to_owned(), bytes_value(bytes));
+    let files = layout.get_mut("file")?.as_array_mut()?;
+    files.push(Value::Table(new.clone()));
+    let is_alike =
+        |own: &Table| ["role", "database"].iter().all(|key| own.get(*key) == new.get(*key));
+    for own in files.iter_mut().filter_map(Value::as_table_mut).filter(|own| is_alike(own)) {
+        own.remove("used");
+    }
+    Some(())
 }
 
 /// Turns a volume into a stripe of that many columns and that unit, each of a tier or a size.
@@ -388,7 +441,27 @@ mod tests {
         assert_eq!(tiers(&striped), ["P10"; 5]);
         let log = striped.hosts[0].exports.iter().find(|export| export.name == "log");
         assert_eq!(log.map(|log| log.volumes.len()), Some(3));
+        let raised = |tier| Change::PerformanceTier { name: "log".to_owned(), tier };
+        let text = raised(Some("P30".to_owned())).apply(LAYOUT).expect("it is there");
+        assert!(text.contains("performance_tier = \"P30\""), "{text}");
+        let back = raised(None).apply(&text).expect("it is there");
+        assert_eq!(back, LAYOUT.parse::<Table>().expect("TOML").to_string());
         let missing = Change::Size { name: "missing".to_owned(), bytes: 1 };
         assert_eq!(missing.apply(LAYOUT), None);
+    }
+
+    #[test]
+    fn a_file_is_added_with_the_role_and_the_database_of_another() {
+        let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, storage = \"1 TiB\" \
+            }\n[[file]]\nname = \"sales\"\nrole = \"data\"\ndatabase = \"shop\"\nsize = \"200 GiB\"\nused = \"150 GiB\"\n";
+        let name = || "sales-2".to_owned();
+        let added = Change::File { name: name(), like: "sales".to_owned(), bytes: 100 << 30 };
+        let text = added.apply(text).expect("the other file is there");
+        let layout = Layout::parse("layout.toml", &text, &Catalog::builtin()).expect("a layout");
+        let [first, second] = layout.hosts[0].files.as_slice() else { panic!("two files") };
+        assert_eq!((second.name.as_str(), second.size), ("sales-2", Bytes::gib(100)));
+        assert_eq!((second.role, &second.database), (first.role, &first.database));
+        let unlike = Change::File { name: name(), like: "missing".to_owned(), bytes: 1 };
+        assert_eq!(unlike.apply(&text), None);
     }
 }

@@ -7,6 +7,7 @@
 mod stripes;
 
 use crate::limit::{Place, is_cached, is_of_host};
+use crate::load::Load;
 use crate::measure::Measured;
 use crate::place::Lack;
 use crate::price::{Price, Pricer};
@@ -15,15 +16,26 @@ use weir_catalog::{Catalog, Edition, HostSize, PriceBook, Tier};
 use weir_core::{CacheMode, Cap, Place as Medium};
 use weir_diagnose::Change;
 use weir_layout::{Export, File, Host, Layout, ManagedInstance, Role, Volume};
+use weir_plan::RoleNeed;
+use weir_plan::promise::shortest;
 use weir_plan::verify::Got;
-use weir_report::number::{float, whole};
+use weir_report::number::{float, time, whole};
 use weir_units::Bytes;
+
+/// A latency below this part of the media's median is out of reach.
+const SURELY: f64 = 0.9;
 
 /// A limit with less than this share of all waits is left alone.
 pub(crate) const MINOR: f64 = 0.05;
 
 /// Fixed steps of [`Steps`].
 const STEPS: [u64; 14] = [110, 120, 130, 150, 175, 200, 250, 300, 400, 500, 600, 800, 1_000, 1_600];
+
+/// Fixed steps above the one that closes the gap.
+const ABOVE: usize = 2;
+
+/// Most files that one change adds.
+const MORE_FILES: u64 = 64;
 
 /// vCores of managed instances.
 const VCORES: [u32; 11] = [6, 8, 10, 12, 16, 20, 24, 32, 40, 64, 80];
@@ -76,15 +88,18 @@ impl Steps {
         self.lack.map(|times| whole((float(present) * times - 0.01).ceil()))
     }
 
-    /// Returns what a rate or size can become.
+    /// Returns what a rate or size can become: what closes the gap and the next fixed steps above it, or else all fixed
+    /// steps.
     fn values(self, present: u64) -> impl Iterator<Item = u64> {
         let scaled = move |percent: u64| {
             let scaled = (u128::from(present) * u128::from(percent)).div_ceil(100);
             u64::try_from(scaled).unwrap_or(u64::MAX)
         };
         let exact = self.exact(present).filter(|own| *own > present);
-        let all = STEPS.into_iter().map(scaled).chain(exact);
-        all.map(|own| own.min(Self::MOST))
+        let above = move |own: &u64| exact.is_none_or(|exact| *own > exact);
+        let count = if exact.is_some() { ABOVE } else { STEPS.len() };
+        let fixed = STEPS.into_iter().map(scaled).filter(above).take(count);
+        exact.into_iter().chain(fixed).map(|own| own.min(Self::MOST))
     }
 }
 
@@ -114,6 +129,40 @@ pub(crate) fn reasons(layout: &Layout, measured: &Measured, meets: Meets) -> Vec
         reasons.push(Reason::Media);
     }
     reasons
+}
+
+/// Says which latency of a need is shorter than the media of the layout take, whatever the limits are. Without a host
+/// cache, no change helps.
+pub(crate) fn out_of_reach(
+    layout: &Layout,
+    load: &Load,
+    edition: Option<&Edition>,
+) -> Option<String> {
+    let Load::Needs(needs) = load else { return None };
+    let hosts = || layout.hosts.iter();
+    let has = |is_it: &dyn Fn(CacheMode) -> bool| {
+        hosts().any(|host| host.spec.volumes.iter().any(|own| is_it(own.cache)))
+    };
+    // A cache serves reads, perhaps that of another machine, and takes writes if the layout says so.
+    let takes_writes = has(&|mode| mode == CacheMode::ReadWrite);
+    let is_machine = hosts().any(|host| host.instance.is_none());
+    let has_caches = is_machine && edition.is_some_and(|own| own.host_cache().is_some());
+    let serves_reads = has_caches || has(&|mode| mode != CacheMode::None);
+    let is_uncached = |own: &&RoleNeed| !takes_writes && (own.reads == 0 || !serves_reads);
+    let roles = needs.iter().flat_map(|need| &need.roles);
+    roles.filter(is_uncached).find_map(|own| {
+        let (asked, least) = (own.latency?, shortest(layout, own.request, own.reads)?);
+        // A need is met at 2 % more, and the median of the media has an error, too.
+        (float(asked.nanos()) < SURELY * float(least.nanos())).then(|| {
+            format!(
+                "the {} needs a median latency of {}, and the media of its disks alone take {}; another \
+                 kind of disk has to be chosen",
+                own.role.name(),
+                time(float(asked.nanos())),
+                time(float(least.nanos()))
+            )
+        })
+    })
 }
 
 /// Returns the layouts after each change for a reason. `lack` is the factor by which the rate of the load must
@@ -188,6 +237,7 @@ fn relief(layout: &Layout, place: Place, steps: Steps, pricer: &Pricer<'_>) -> V
         );
         let disks = edition.map(|own| disks(host, export, place.cap, (own, steps)));
         changes.extend(disks.unwrap_or_default());
+        changes.extend(more_files(layout, host, export, steps));
         return changes;
     }
     let caches = host.exports.iter().flat_map(|own| match is_cached(place.cap) {
@@ -352,7 +402,15 @@ fn disks(
         }
         most = rate(tier);
         if host.instance.is_none() {
-            changes.push(Change::Tier { name: name(), tier: tier.name.clone() });
+            let larger = Change::Tier { name: name(), tier: tier.name.clone() };
+            if volume.choices().performance_tier.is_none() {
+                changes.push(larger);
+                continue;
+            }
+            // The disk keeps its size, or grows into the tier, whose limits it then has without a performance tier.
+            let raised = |tier| Change::PerformanceTier { name: name(), tier };
+            changes.push(raised(Some(tier.name.clone())));
+            changes.push(Change::All(vec![raised(None), larger]));
             continue;
         }
         // The smallest file of the tier, in whole GiB.
@@ -382,13 +440,16 @@ fn grown(host: &Host, names: &[&str], bytes: u64) -> Change {
     let is_smaller = |file: &&File| names.contains(&file.name.as_str()) && file.size.get() < bytes;
     let growing: Vec<&File> = host.files.iter().filter(is_smaller).collect();
     let size = |file: &&File| Change::Size { name: file.name.clone(), bytes };
-    let mut changes: Vec<Change> = growing.iter().map(size).collect();
+    let changes: Vec<Change> = growing.iter().map(size).collect();
+    let more = growing.iter().map(|file| bytes - file.size.get()).fold(0, u64::saturating_add);
+    with_storage(host, changes, more)
+}
+
+/// Returns changes of the files of an instance, by which they have `more` bytes, with the storage that they need.
+fn with_storage(host: &Host, mut changes: Vec<Change>, more: u64) -> Change {
     if let Some(instance) = &host.instance {
-        let own = |file: &File| match growing.iter().any(|own| own.name == file.name) {
-            true => bytes,
-            false => file.size.get(),
-        };
-        let needed: u64 = host.files.iter().map(own).fold(0, u64::saturating_add);
+        let sizes = host.files.iter().map(|file| file.size.get());
+        let needed = sizes.fold(more, u64::saturating_add);
         let reserved = host.billed_storage().unwrap_or(instance.storage).get();
         if needed > reserved {
             let step = instance.storage_step.get().max(1 << 30);
@@ -400,6 +461,42 @@ fn grown(host: &Host, names: &[&str], bytes: u64) -> Change {
         [only] => only.clone(),
         _ => Change::All(changes),
     }
+}
+
+/// Returns more files of an instance for the data or tempdb of a file, as large as the largest of their database, among
+/// which the load is divided.
+fn more_files(layout: &Layout, host: &Host, export: &Export, steps: Steps) -> Vec<Change> {
+    let files = || layout.hosts.iter().flat_map(|host| &host.files);
+    let own = host.files.iter().find(|file| file.device == export.device);
+    let is_divided = |own: &&File| matches!(own.role, Role::Data | Role::Tempdb);
+    let Some(own) = own.filter(is_divided).filter(|_| host.instance.is_some()) else {
+        return Vec::new();
+    };
+    let count = files().filter(|file| file.role == own.role).count() as u64;
+    let needed = steps.exact(count).map(|all| all.saturating_sub(count)).filter(|more| *more > 0);
+    let counts: Vec<u64> = match needed {
+        Some(needed) => vec![needed, needed.saturating_add(1)],
+        None => vec![1, 2, 4],
+    };
+    let peers =
+        host.files.iter().filter(|file| file.role == own.role && file.database == own.database);
+    let bytes = peers.map(|file| file.size.get()).max().unwrap_or(0);
+    let is_taken = |name: &str| {
+        files().any(|file| file.name == name)
+            || layout.hosts.iter().flat_map(|host| &host.exports).any(|other| other.name == name)
+    };
+    let stem = match own.name.rsplit_once('-') {
+        Some((stem, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => stem,
+        _ => &own.name,
+    };
+    let with = |count: u64| {
+        let names = (2_u64..).map(|number| format!("{stem}-{number}"));
+        let names = names.filter(|name| !is_taken(name)).take(usize::try_from(count).ok()?);
+        let file = |name| Change::File { name, like: own.name.clone(), bytes };
+        let changes = names.map(file).collect();
+        Some(with_storage(host, changes, bytes.saturating_mul(count)))
+    };
+    counts.into_iter().filter(|count| *count <= MORE_FILES).filter_map(with).collect()
 }
 
 /// Returns larger bought rates of a provisioned disk.
@@ -520,9 +617,10 @@ mod tests {
         let of = |present, lack| -> Vec<u64> { Steps { lack }.values(present).collect() };
         let fixed = of(3_000, None);
         assert_eq!((fixed.len(), fixed[0], fixed[1]), (STEPS.len(), 3_300, 3_600));
-        assert_eq!(of(3_000, Some(3_360.0 / 3_000.0)).last(), Some(&3_360));
-        assert_eq!(of(10_000, Some(11_000.0 / 10_000.0)).last(), Some(&11_000));
-        assert_eq!(of(3_000, Some(1.0001)).last(), Some(&3_001));
+        assert_eq!(of(3_000, Some(3_360.0 / 3_000.0)), [3_360, 3_600, 3_900]);
+        assert_eq!(of(10_000, Some(11_000.0 / 10_000.0)), [11_000, 12_000, 13_000]);
+        assert_eq!(of(3_000, Some(1.0001)), [3_001, 3_300, 3_600]);
+        assert_eq!(of(3_000, Some(100.0)), [300_000]);
         assert_eq!(of(1 << 40, Some(1e30)).into_iter().max(), Some(Steps::MOST), "and no overflow");
     }
 }

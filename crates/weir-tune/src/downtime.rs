@@ -27,7 +27,11 @@ pub(crate) fn has_downtime(
         | Change::Cache { .. }
         | Change::Vcores { .. }
         | Change::Move { .. } => true,
-        Change::Storage { .. } | Change::InstanceIops { .. } | Change::Bought { .. } => false,
+        Change::PerformanceTier { .. }
+        | Change::Storage { .. }
+        | Change::InstanceIops { .. }
+        | Change::File { .. }
+        | Change::Bought { .. } => false,
         Change::Size { name, .. } | Change::Tier { name, .. } => {
             is_detached(name, (before, after), catalog)
         }
@@ -95,6 +99,12 @@ pub(crate) fn downtime(
         }
         Change::Move { .. } => {
             "the file's database is offline while the file is copied to the other disk".to_owned()
+        }
+        Change::PerformanceTier { .. } => "none".to_owned(),
+        Change::File { like, .. } if is_tempdb(before, like) => "none".to_owned(),
+        Change::File { .. } => {
+            "none; data comes to the file as it is written, or when its indexes are rebuilt"
+                .to_owned()
         }
         Change::Bought { .. } => match provider {
             "aws" => "none; a volume can change up to four times in 24 hours".to_owned(),

@@ -88,7 +88,7 @@ pub fn fit(
         _ => question.change(&all, needs.iter().all(|own| own.bursts))?,
     };
     let load = Load::Needs(all);
-    let Single { change, left_out } = single;
+    let Single { change, left_out, note: too_slow } = single;
     let changed = change.as_ref().map(|(_, changed)| changed);
     let note = changed.into_iter().chain([&layout]).find_map(|own| note_on_caches(own, &load));
     let change = change.map(|(change, _)| change);
@@ -103,7 +103,7 @@ pub fn fit(
         month: price.currency.as_ref().map(|_| Amount(price.month())),
         currency: price.currency,
         too_small,
-        notes: note.into_iter().chain(left_out).collect(),
+        notes: note.into_iter().chain(left_out).chain(too_slow).collect(),
     })
 }
 
@@ -291,6 +291,9 @@ impl Question<'_> {
             let mut search = Search::from(&bench, &goal, bounds, (self.text, &measured))?;
             let outcome = search.run()?;
             left_out += search.left_out;
+            if let Some(words) = search.out_of_reach {
+                return Ok(Single { note: Some(words), ..Single::default() });
+            }
             if let Outcome::Reached(found) = outcome {
                 let after = Layout::parse("layout.toml", &found.text, self.catalog)?;
                 let change = Change::All(found.changes);
@@ -305,10 +308,10 @@ impl Question<'_> {
                     cost: is_known.then(|| Delta::between(before.month(), found.price.month())),
                     unknown: unknown.collect(),
                 };
-                return Ok(Single { change: Some((change, after)), left_out });
+                return Ok(Single { change: Some((change, after)), left_out, note: None });
             }
         }
-        Ok(Single { change: None, left_out })
+        Ok(Single { left_out, ..Single::default() })
     }
 }
 
@@ -319,6 +322,8 @@ struct Single {
     change: Option<(FitChange, Layout)>,
     /// Number of changes left out because they have downtime.
     left_out: usize,
+    /// Why no change helps, if the media are too slow.
+    note: Option<String>,
 }
 
 /// Returns the need with the rates of one role scaled to `part` millionths.

@@ -1,7 +1,7 @@
 //! The limits of a layout, and where they are.
 
 use weir_core::{CacheMode, Cap, GateLimits, Limit, Place as Medium};
-use weir_layout::{Export, Host, Layout, Role};
+use weir_layout::{Export, File, Host, Layout, Role};
 use weir_plan::{Need, RoleNeed};
 
 /// A limit at which requests waited.
@@ -16,6 +16,19 @@ pub struct Place {
 }
 
 impl Place {
+    /// Returns the limits of a layout that hold without bursts: those of each host and of each export.
+    pub(crate) fn all(layout: &Layout) -> impl Iterator<Item = Self> {
+        const OF_HOST: [Cap; 3] = [Cap::HostUncachedIops, Cap::HostUncachedBytes, Cap::LogRate];
+        const OF_EXPORT: [Cap; 2] = [Cap::DiskIops, Cap::DiskBytes];
+        layout.hosts.iter().enumerate().flat_map(|(host, own)| {
+            let of_host = OF_HOST.map(|cap| Self { host, export: None, cap });
+            let exports = (0..own.exports.len()).map(Some);
+            let of_exports =
+                exports.flat_map(move |export| OF_EXPORT.map(|cap| Self { host, export, cap }));
+            of_host.into_iter().chain(of_exports)
+        })
+    }
+
     /// Returns the place at which a volume waited.
     #[must_use]
     pub fn of_volume(layout: &Layout, host: usize, volume: usize, cap: Cap) -> Option<Self> {
@@ -132,15 +145,19 @@ impl Place {
         let Some((host, export)) = self.parts(layout) else { return Setting::default() };
         let of = |export: &Export| {
             let mode = export.volumes.first().map(|id| host.spec.volumes[id.0].cache);
-            let files = host.files.iter().filter(|file| file.device == export.device);
+            let files = || host.files.iter().filter(|file| file.device == export.device);
+            let is_peer = |file: &&File| files().any(|own| own.role == file.role);
             ExportSetting {
                 cache: mode.unwrap_or(CacheMode::None),
                 unit: export.unit.map(|unit| unit.get()),
-                files: files.map(|file| file.name.clone()).collect(),
+                files: files().map(|file| file.name.clone()).collect(),
+                peers: layout.hosts.iter().flat_map(|host| &host.files).filter(is_peer).count(),
             }
         };
         match export {
             Some(export) => Setting(vec![of(export)]),
+            // An instance has no caches and no stripes.
+            None if host.instance.is_some() => Setting::default(),
             None => Setting(host.exports.iter().map(of).collect()),
         }
     }
@@ -155,18 +172,29 @@ struct ExportSetting {
     cache: CacheMode,
     unit: Option<u64>,
     files: Vec<String>,
+    /// Number of files in the layout among which the load of these files' roles is divided.
+    peers: usize,
 }
 
 impl Setting {
+    /// Returns the setting of a failure that does not depend on stripe units.
+    pub(crate) fn with_any_units(mut self) -> Self {
+        self.0.iter_mut().for_each(|own| own.unit = None);
+        self
+    }
+
     /// Returns whether a limit with this setting carries no more than one of the same rate with
-    /// `other`: caches and files are the same, and stripe units are no larger, so that no fewer
-    /// requests are split.
+    /// `other`: caches and files are the same, stripe units are no larger, so that no fewer requests are
+    /// split, and the load is divided among no more files.
     pub(crate) fn is_no_better_than(&self, other: &Self) -> bool {
         let unit = |own: &ExportSetting| own.unit.unwrap_or(u64::MAX);
         let pairs = || self.0.iter().zip(&other.0);
         self.0.len() == other.0.len()
             && pairs().all(|(own, other)| {
-                own.cache == other.cache && own.files == other.files && unit(own) <= unit(other)
+                own.cache == other.cache
+                    && own.files == other.files
+                    && own.peers <= other.peers
+                    && unit(own) <= unit(other)
             })
     }
 }

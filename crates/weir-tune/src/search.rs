@@ -9,7 +9,7 @@
 //! limit if a role misses its need there, or if jobs wait at no other limit: the goal of several jobs is
 //! a sum, which the others may bring.
 
-use crate::candidate::{Candidate, MINOR, Meets, Reason, expand, may_bind, reasons};
+use crate::candidate::{Candidate, MINOR, Meets, Reason, expand, may_bind, out_of_reach, reasons};
 use crate::downtime::has_downtime;
 use crate::error::TuneError;
 use crate::goal::{Goal, WAITED, is_sure};
@@ -32,6 +32,10 @@ const VISITS: usize = 5;
 
 /// A need is met if its rates fall short by at most one part in this many.
 const SHORT: u64 = 50;
+
+/// The least factor by which a rate grows after a simulation that missed it: a limit that is all but the rate of the
+/// load is approached in few steps.
+const LEAST_GROWTH: f64 = 1.005;
 
 /// A layout that a search reached.
 #[derive(Debug, Clone)]
@@ -75,11 +79,13 @@ pub(crate) struct Bounds {
     pub(crate) no_downtime: bool,
 }
 
-/// The order of layouts: the lower price, then fewer changes, then the earlier one.
-type Rank = (PriceRank, usize, usize);
+/// The order of layouts: the lower price, then fewer changes with downtime, then fewer changes, then the earlier one.
+type Rank = (PriceRank, usize, usize, usize);
 
 struct Node {
     changes: Vec<Change>,
+    /// Number of changes with downtime on the way.
+    stops: usize,
     text: String,
     layout: Layout,
     price: Price,
@@ -103,13 +109,22 @@ struct Failure {
     setting: Setting,
     /// A rate that is too low.
     rate: u64,
+    /// The rate that the need asks of the limit, if this is why it fails.
+    asked: Option<u64>,
 }
 
 impl Failure {
+    /// Notes a limit with a rate at which the load failed in a simulation.
     fn at(place: Place, layout: &Layout, rate: u64) -> Self {
         let export = place.export.map(|_| place.name(layout));
         let setting = place.setting(layout);
-        Self { host: place.host, export, cap: place.cap, setting, rate }
+        Self { host: place.host, export, cap: place.cap, setting, rate, asked: None }
+    }
+
+    /// Notes a limit below `least`, of which a need asks more, whatever the stripe units are.
+    fn below(least: u64, place: Place, layout: &Layout, asked: u64) -> Self {
+        let setting = place.setting(layout).with_any_units();
+        Self { setting, asked: Some(asked), ..Self::at(place, layout, least - 1) }
     }
 
     /// Returns the place of the limit in another layout, if the load fails there as well.
@@ -123,6 +138,14 @@ impl Failure {
         let fails = place.setting(layout).is_no_better_than(&self.setting)
             && place.rate(layout).is_some_and(|rate| rate <= self.rate);
         fails.then_some(place)
+    }
+
+    /// Returns the limit as a reason for changes of another layout, with the factor by which it has to grow, if the load
+    /// fails there as well.
+    fn reason_in(&self, layout: &Layout) -> Option<(Reason, Option<f64>)> {
+        let place = self.place_in(layout)?;
+        let rate = float(place.rate(layout)?.max(1));
+        Some((Reason::Limit(place), self.asked.map(|asked| float(asked) / rate)))
     }
 }
 
@@ -143,6 +166,14 @@ fn is_alone(place: Place, measured: &Measured) -> bool {
                 Some(own) => other.export.is_none_or(|export| export == own),
             }
     })
+}
+
+fn adds_a_file(change: &Change) -> bool {
+    match change {
+        Change::File { .. } => true,
+        Change::All(all) => all.iter().any(adds_a_file),
+        _ => false,
+    }
 }
 
 /// Returns the change that has the effect of two, one after the other, if there is one: a stripe is built once, with the
@@ -197,6 +228,8 @@ pub(crate) struct Search<'a> {
     edge: Option<Node>,
     /// Number of changes left out because they have downtime.
     pub(crate) left_out: usize,
+    /// Why no change helps, if the media are too slow.
+    pub(crate) out_of_reach: Option<String>,
     /// Number of layouts simulated.
     pub(crate) simulations: usize,
     /// Number of layouts looked at, simulated or not.
@@ -229,11 +262,23 @@ impl<'a> Search<'a> {
             failures: Vec::new(),
             edge: None,
             left_out: 0,
+            out_of_reach: None,
             simulations: 0,
             visits: 0,
         };
-        let node = Node { changes: Vec::new(), text: text.to_owned(), layout, price: present };
-        search.branch(&node, measured);
+        search.out_of_reach = out_of_reach(&layout, &bench.load, search.pricer.edition());
+        if search.out_of_reach.is_some() {
+            return Ok(search);
+        }
+        let node =
+            Node { changes: Vec::new(), stops: 0, text: text.to_owned(), layout, price: present };
+        search.note_failures(&node, measured);
+        // Every layout that carries the need raises or relieves this limit, so no other change has to come first.
+        let demand = search.failures.iter().filter(|own| own.asked.is_some());
+        match demand.filter_map(|own| own.reason_in(&node.layout)).next() {
+            Some(reason) => search.queue_changes(&node, reason),
+            None => search.branch(&node, measured),
+        }
         Ok(search)
     }
 
@@ -260,8 +305,9 @@ impl<'a> Search<'a> {
             }
             self.visits += 1;
             // A layout that has to fail is not simulated.
-            if let Some(place) = self.failures.iter().find_map(|own| own.place_in(&node.layout)) {
-                self.queue_changes(&node, (Reason::Limit(place), None));
+            let failed = self.failures.iter().find_map(|own| own.reason_in(&node.layout));
+            if let Some(reason) = failed {
+                self.queue_changes(&node, reason);
                 continue;
             }
             if self.simulations >= self.bounds.simulations {
@@ -271,6 +317,7 @@ impl<'a> Search<'a> {
             if fit == Fit::Reaches {
                 return self.found(node);
             }
+            self.note_failures(&node, &measured);
             self.branch(&node, &measured);
             if fit == Fit::AtTheEdge {
                 self.edge.get_or_insert(node);
@@ -333,24 +380,34 @@ impl<'a> Search<'a> {
         let text = changes.iter().try_fold(self.start.clone(), |text, own| own.apply(&text))?;
         let layout = Layout::parse("layout.toml", &text, self.bench.catalog).ok()?;
         let price = self.pricer.price(&layout);
-        Some(Node { changes, text, layout, price })
+        Some(Node { changes, stops: 0, text, layout, price })
     }
 
-    /// Notes the limits at which a layout failed, and queues the changes that relieve its limits.
-    fn branch(&mut self, node: &Node, measured: &Measured) {
+    /// Notes the limits of a layout at which a need fails in any case, with the rates that it asks of them: without
+    /// bursts, a limit has to be at least that rate.
+    fn note_demands(&mut self, layout: &Layout) {
+        let Load::Needs(needs) = &self.bench.load else { return };
+        if self.bench.credits == Credits::Given {
+            return;
+        }
+        for place in Place::all(layout) {
+            let asked = needs.iter().map(|need| place.demand(layout, need)).max().unwrap_or(0);
+            let least = asked - asked / SHORT - 1.min(asked);
+            let is_low = place.rate(layout).is_some_and(|rate| rate < least);
+            let is_known = || self.failures.iter().any(|own| own.place_in(layout) == Some(place));
+            if is_low && !is_known() {
+                self.failures.push(Failure::below(least, place, layout, asked));
+            }
+        }
+    }
+
+    /// Notes the limits at which a layout failed.
+    fn note_failures(&mut self, node: &Node, measured: &Measured) {
+        self.note_demands(&node.layout);
         let mut is_first = true;
         let all: u64 = measured.waits.iter().map(|(_, ns)| *ns).sum();
         for (place, ns) in &measured.waits {
             let Some(rate) = place.rate(&node.layout) else { continue };
-            // Without bursts, a limit has to be at least the rate that it is asked for.
-            let asked = match &self.bench.load {
-                Load::Needs(needs) if self.bench.credits != Credits::Given => {
-                    let demands = needs.iter().map(|need| place.demand(&node.layout, need));
-                    demands.max().unwrap_or(0)
-                }
-                _ => 0,
-            };
-            let least = asked - asked / SHORT - 1.min(asked);
             let has_failed = match self.bench.load {
                 Load::Needs(_) => {
                     let is_binding = may_bind(*place, &node.layout, measured, self.meets());
@@ -361,14 +418,19 @@ impl<'a> Search<'a> {
                         && (is_alone(*place, measured) || float(*ns) >= (1.0 - MINOR) * float(all))
                 }
             };
-            if has_failed || least > rate {
-                self.failures.push(Failure::at(*place, &node.layout, rate.max(least)));
+            if has_failed {
+                self.failures.push(Failure::at(*place, &node.layout, rate));
             }
         }
+    }
+
+    /// Queues the changes that relieve the limits of a layout.
+    fn branch(&mut self, node: &Node, measured: &Measured) {
         for reason in reasons(&node.layout, measured, self.meets()) {
             let lack = match reason {
                 Reason::Limit(place) => {
-                    self.goal.lack(measured, |role| place.limits(&node.layout, role))
+                    let lack = self.goal.lack(measured, |role| place.limits(&node.layout, role));
+                    lack.map(|own| own.max(LEAST_GROWTH))
                 }
                 Reason::Lack(_) | Reason::Media => None,
             };
@@ -420,29 +482,37 @@ impl<'a> Search<'a> {
         let mut all =
             expand(&node.text, &node.layout, (reason, lack), (self.bench.catalog, &self.pricer));
         all.retain(|own| own.changes.iter().all(|change| (self.allows)(change, &node.layout)));
+        if !matches!(self.bench.load, Load::Needs(_)) {
+            // Jobs and databases name their files.
+            all.retain(|own| !own.changes.iter().any(adds_a_file));
+        }
+        let stops = |own: &Candidate| {
+            let layouts = (&node.layout, &own.layout);
+            let all = own.changes.iter();
+            all.filter(|change| has_downtime(change, layouts, self.bench.catalog)).count()
+        };
         if self.bounds.no_downtime {
             let before = all.len();
-            let stops = |own: &Candidate, change: &Change| {
-                has_downtime(change, (&node.layout, &own.layout), self.bench.catalog)
-            };
-            all.retain(|own| !own.changes.iter().any(|change| stops(own, change)));
+            all.retain(|own| stops(own) == 0);
             self.left_out += before - all.len();
         }
         if !all.iter().all(still_fails) {
             all.retain(|own| !still_fails(own));
         }
-        for Candidate { changes: more, text, layout, price } in all {
+        let all: Vec<(usize, Candidate)> = all.into_iter().map(|own| (stops(&own), own)).collect();
+        for (stops, Candidate { changes: more, text, layout, price }) in all {
             if !self.seen.insert(text.clone()) {
                 continue;
             }
+            let stops = node.stops + stops;
             let start = node.changes.clone();
             let changes = more.into_iter().fold(start, |all, own| self.with(&all, own, &text));
             if changes.len() > self.bounds.changes {
                 continue;
             }
-            let rank = (price.rank(&self.present), changes.len(), self.nodes.len());
+            let rank = (price.rank(&self.present), stops, changes.len(), self.nodes.len());
             self.queue.push(Reverse((rank, self.nodes.len())));
-            self.nodes.push(Some(Node { changes, text, layout, price }));
+            self.nodes.push(Some(Node { changes, stops, text, layout, price }));
         }
     }
 }

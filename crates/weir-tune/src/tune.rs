@@ -233,7 +233,7 @@ impl Walk<'_> {
             must_be_sure: !self.system.is_simulated(),
             no_downtime: options.no_downtime,
         };
-        let (outcome, visits) = {
+        let (outcome, visits, out_of_reach) = {
             let system = &*self.system;
             let allows = |change: &Change, layout: &Layout| system.can_apply(change, layout);
             let stop = || system.is_interrupted();
@@ -244,7 +244,7 @@ impl Walk<'_> {
             self.report.simulated = search.simulations;
             let is_short = !matches!(outcome, Outcome::Reached(_)) && search.left_out > 0;
             self.report.notes.extend(is_short.then(|| LEFT_OUT.to_owned()));
-            (outcome, search.visits)
+            (outcome, search.visits, search.out_of_reach)
         };
         match outcome {
             Outcome::Reached(found) => {
@@ -256,7 +256,13 @@ impl Walk<'_> {
                 }
             }
             Outcome::BeyondBudget(found) => self.beyond(&found, options.budget),
-            Outcome::Exhausted => self.exhausted(),
+            Outcome::Exhausted => match out_of_reach {
+                Some(words) => {
+                    let words = format!("no change of this layout reaches the goal: {words}");
+                    self.end(TuneEnd::Exhausted, words);
+                }
+                None => self.exhausted(),
+            },
             Outcome::Interrupted => self.interrupted(),
             Outcome::Stopped => {
                 let words = format!(
@@ -539,9 +545,24 @@ impl Walk<'_> {
                 .then(|| Delta::between(before.month(), self.present.price.month())),
             unknown: self.present.price.bill.unknown().map(|line| line.what.clone()).collect(),
         });
+        let emptied = emptied(&self.start.layout, &self.present.layout);
+        self.report.notes.extend(emptied.map(|name| {
+            format!("{name} has no file any more, but is still paid for; delete it if nothing else uses it")
+        }));
         self.report.layout.clone_from(&self.present.text);
         Tuned { text: self.present.text, report: self.report }
     }
+}
+
+/// Returns the volumes and stripes that had files before changes, and have none after them.
+fn emptied<'l>(before: &'l Layout, after: &'l Layout) -> impl Iterator<Item = &'l str> {
+    let has_file = |layout: &Layout, name: &str| {
+        let mut files =
+            layout.hosts.iter().flat_map(|host| host.files.iter().map(move |own| (host, own)));
+        files.any(|(host, file)| host.export_of(file).is_some_and(|own| own.name == name))
+    };
+    let exports = after.hosts.iter().flat_map(|host| &host.exports).map(|own| own.name.as_str());
+    exports.filter(move |name| has_file(before, name) && !has_file(after, name))
 }
 
 /// Returns the names of files, disks, stripes and hosts that a change is about.
@@ -549,6 +570,7 @@ pub(crate) fn subjects(change: &Change) -> Vec<&str> {
     match change {
         Change::Size { name, .. }
         | Change::Tier { name, .. }
+        | Change::PerformanceTier { name, .. }
         | Change::Cache { name, .. }
         | Change::Columns { name, .. }
         | Change::Unit { name, .. }
@@ -559,6 +581,7 @@ pub(crate) fn subjects(change: &Change) -> Vec<&str> {
         | Change::Vcores { host, .. }
         | Change::InstanceIops { host, .. } => vec![host],
         Change::Move { file, .. } => vec![file],
+        Change::File { name, .. } => vec![name],
         Change::All(all) => all.iter().flat_map(subjects).collect(),
     }
 }

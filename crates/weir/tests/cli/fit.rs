@@ -366,6 +366,31 @@ fn a_backup_has_a_rate_and_no_latency_to_keep() {
     assert_eq!(role(&report, "backup")["latency_target_ns"], 1_000_000, "{report:#}");
 }
 
+/// A latency below that of the media ends the search at once, unless a cache may serve the reads.
+#[test]
+fn a_latency_that_no_disk_has_is_said() {
+    let place = place();
+    let stated = |role: &str| {
+        need(2_000, "20 MiB/s").replace(role, &format!("{role}latency = \"100 us\"\n"))
+    };
+    place.file("need.toml", &stated("[log]\n"));
+    let out_of_reach =
+        "the log needs a median latency of 100 us, and the media of its disks alone take ";
+    let text = check(&place, &["layout.toml", "--need", "need.toml"], 1, "").replace("\n  ", " ");
+    assert!(text.contains(out_of_reach), "{text}");
+    let tune = ["tune", "layout.toml", "--need", "need.toml", "-o", "json"];
+    let (stdout, stderr, code) = run(place.weir(&tune));
+    let report: Value = serde_json::from_str(&stdout).expect("JSON");
+    let ended = (code, report["end"].as_str(), report["simulated"].as_u64());
+    assert_eq!(ended, (Some(1), Some("exhausted"), Some(0)), "{stderr}{report:#}");
+    let verdict = report["verdict"].as_str().expect("text");
+    assert!(verdict.contains(out_of_reach), "{verdict}");
+    // Reads of the data may hit a cache.
+    place.file("need.toml", &stated("[data]\n"));
+    let text = check(&place, &["layout.toml", "--need", "need.toml"], 1, "").replace("\n  ", " ");
+    assert!(!text.contains("the media of its disks"), "{text}");
+}
+
 #[test]
 fn changes_with_downtime_are_left_out_if_asked() {
     let place = place();
@@ -378,7 +403,7 @@ fn changes_with_downtime_are_left_out_if_asked() {
     assert!(text.contains(stripe), "{text}");
     let online = [&args[..], &["--no-downtime"]].concat();
     let text = check(&place, &online, 1, "").replace("\n  ", " ");
-    assert!(text.contains("b with 3000 IOPS and 163 MB/s bought"), "{text}");
+    assert!(text.contains("b with 3000 IOPS and 165 MB/s bought"), "{text}");
     assert!(text.contains("downtime: none; a disk can change up to four times"), "{text}");
     // tune makes the same changes.
     let tune = |more: &[&str]| run(place.weir(&[&["tune"], &args[..], more].concat())).0;

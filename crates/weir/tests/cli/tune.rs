@@ -390,3 +390,63 @@ fn room_vcpus_prices_and_downtime_are_not_passed_over() {
     let downtime = report["steps"][0]["downtime"].as_str().expect("words");
     assert!(downtime.contains("failover"), "{downtime:?}");
 }
+
+/// A need that the bought rates and the machine both miss is reached in few simulations, whatever the number of
+/// changes that cost less than a larger machine.
+#[test]
+fn limits_below_the_need_are_raised_without_simulations() {
+    let place = place();
+    let layout = "edition = \"azure-now\"\nhost = { size = \"D2s_v5\" }\n[[stripe]]\nname = \"data\"\nunit = \
+        \"64 KiB\"\nvolumes = { count = 2, family = \"premium-ssd-v2\", size = \"500 GiB\" }\n[[volume]]\nname = \
+        \"log\"\nfamily = \"premium-ssd-v2\"\nsize = \"256 GiB\"\n";
+    place.file("layout.toml", layout);
+    let need = "[data]\niops = 30000\nthroughput = \"500 MB/s\"\nsize = \"900 GiB\"\nreads = \"70 %\"\n\
+        [log]\niops = 4000\nthroughput = \"60 MB/s\"\nsize = \"200 GiB\"\n";
+    place.file("need.toml", need);
+    let report = json(&place, &["layout.toml", "--need", "need.toml"], 0);
+    assert_eq!(report["end"], "reached");
+    let changes = report["steps"].to_string();
+    assert!(changes.contains("machine ") && changes.contains("bought"), "{report:#}");
+    let simulated = report["simulated"].as_u64().expect("a count");
+    assert!(simulated <= 40, "{simulated} simulations");
+}
+
+/// A disk with a performance tier gets a higher one, and keeps its size.
+#[test]
+fn a_performance_tier_is_raised() {
+    let place = place();
+    let layout = LAYOUT
+        .replace("azure-premium-2015", "azure-now")
+        .replace("tier = \"P20\"", "tier = \"P20\"\nperformance_tier = \"P30\"");
+    place.file("layout.toml", &layout);
+    place.file("need.toml", &need(7_000, "40 MiB/s"));
+    let report = json(&place, &["layout.toml", "--need", "need.toml", "--no-downtime"], 0);
+    let changes = report["steps"].to_string();
+    assert!(changes.contains("data with performance tier P40"), "{report:#}");
+    let tuned = report["layout"].as_str().expect("text");
+    assert!(
+        tuned.contains("performance_tier = \"P40\"") && tuned.contains("tier = \"P20\""),
+        "{tuned}"
+    );
+}
+
+/// Where no file is large enough for the load, a second one takes half of it.
+#[test]
+fn an_instance_gets_another_file() {
+    let place = place();
+    let instance = INSTANCE.replace("100 GiB", "1100 GiB").replace("1 TiB", "3 TiB");
+    place.file("instance.toml", &instance);
+    place.file("need.toml", &need(14_000, "5 MiB/s"));
+    let args = ["instance.toml", "--need", "need.toml"];
+    let report = json(&place, &args, 0);
+    let step = &report["steps"][0];
+    assert_eq!(step["change"], "a file data-2 of 1100 GiB", "{report:#}");
+    let downtime = step["downtime"].as_str().expect("text");
+    assert!(downtime.starts_with("none; data comes to the file"), "{downtime}");
+    let layout = report["layout"].as_str().expect("text");
+    assert!(layout.contains("name = \"data-2\""), "{layout}");
+    // Jobs and databases name their files.
+    place.file("job.fio", &JOB.replace("iodepth=32", "iodepth=256"));
+    let args = ["instance.toml", "--workload", "job.fio", "--goal", "iops=14000"];
+    check(&place, &args, 1, "no change of this layout reaches the goal");
+}

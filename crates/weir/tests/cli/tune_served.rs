@@ -1,11 +1,12 @@
 //! `weir tune --control`: a running server is changed under load, and changed back.
 
 use crate::common::{Place, Server, run};
+use crate::tools::{self, needs};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fmt::Write;
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -388,4 +389,139 @@ fn largest_deviation(layout: &str, goal: &str, waits: bool) -> f64 {
     drop(readers);
     server.stop();
     largest
+}
+
+/// A data file with 500 IOPS, and room for another of its size, but not for a file of the next tier.
+const INSTANCE: &str = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, storage = \
+    \"128 GiB\" }\n[[file]]\nname = \"data\"\nrole = \"data\"\ndatabase = \"shop\"\nsize = \"40 GiB\"\n";
+
+const NEED: &str =
+    "[data]\nsize = \"30 GiB\"\niops = 800\nrequest = \"8 KiB\"\nreads = \"100 %\"\n";
+
+/// fio, which reads 8 KiB at random offsets of exports at a rate in all until it is dropped.
+struct Fio(Child);
+
+impl Fio {
+    /// Starts it, and returns when its requests arrive.
+    fn start(place: &Place, exports: &[&str], rate: usize) -> Self {
+        let mut fio = Command::new("fio");
+        let each = format!("--rate_iops={}", rate / exports.len());
+        fio.args(["--ioengine=nbd", "--rw=randread", "--bs=8k", "--iodepth=64", "--runtime=600"])
+            .args(["--time_based", "--thread", each.as_str()]);
+        for export in exports {
+            let socket = place.path("nbd.sock");
+            fio.arg(format!("--name={export}"))
+                .arg(format!("--uri=nbd+unix:///{export}?socket={}", socket.display()));
+        }
+        fio.current_dir(place.dir()).stdout(Stdio::null()).stderr(Stdio::null());
+        let fio = Self(fio.spawn().expect("a program"));
+        let reads = || -> Vec<u64> {
+            let (status, _, _) = run(place.weir(&["status", "-o", "json"]));
+            let status: Value = serde_json::from_str(&status).expect("JSON");
+            let volumes = status["hosts"][0]["volumes"].as_array().expect("volumes").clone();
+            let own = volumes.iter().filter(|own| exports.iter().any(|name| own["name"] == *name));
+            own.map(|own| own["reads"].as_u64().expect("a count")).collect()
+        };
+        let before = reads();
+        while reads().iter().zip(&before).any(|(now, before)| now == before) {
+            thread::yield_now();
+        }
+        fio
+    }
+}
+
+impl Drop for Fio {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts `weir tune` on the instance, and returns when it waits for requests to the file that it added.
+fn until_added(place: &Place, wait: &str) -> (Child, BufReader<ChildStderr>) {
+    place.file("need.toml", NEED);
+    let args = ["tune", "layout.toml", "--control", "control.sock", "--need", "need.toml"];
+    let times = ["--for", "2s", "--settle", "1s", "--file-wait", wait, "-o", "json"];
+    let mut child = place.weir(&[&args[..], &times].concat()).spawn().expect("a program");
+    let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut said = String::new();
+    while !said.contains("waiting for requests to data-2; add it to the database") {
+        assert!(stderr.read_line(&mut said).expect("text") > 0, "{said}");
+    }
+    let create = "applying: weir volume create data-2 --size \"40 GiB\" --role data --database shop \
+        --control control.sock; to undo: weir volume delete data-2 --control control.sock";
+    assert!(said.contains(create), "{said}");
+    (child, stderr)
+}
+
+/// Returns the report of a walk, its exit code, and what it said.
+fn ended(mut child: Child, mut stderr: BufReader<ChildStderr>) -> (Value, Option<i32>, String) {
+    let (mut stdout, mut said) = (String::new(), String::new());
+    child.stdout.take().expect("a pipe").read_to_string(&mut stdout).expect("text");
+    stderr.read_to_string(&mut said).expect("text");
+    let code = child.wait().expect("an end").code();
+    (serde_json::from_str(&stdout).expect("JSON"), code, said)
+}
+
+fn has_volume(place: &Place, name: &str) -> bool {
+    let (listed, _, _) = run(place.weir(&["volume", "list", "--output", "csv"]));
+    listed.lines().any(|line| line.starts_with(&format!("{name},")))
+}
+
+/// A file is added to a served instance, and the load is measured once clients use it.
+#[test]
+fn a_file_is_added_under_load_and_measured_when_it_is_used() {
+    needs!("fio");
+    let place = Place::new();
+    let server = place.serve(INSTANCE, &[]);
+    let fio = Fio::start(&place, &["data"], 800);
+    let (child, stderr) = until_added(&place, "300s");
+    drop(fio);
+    let fio = Fio::start(&place, &["data", "data-2"], 800);
+    let (report, code, said) = ended(child, stderr);
+    assert_eq!((code, &report["end"]), (Some(0), &"reached".into()), "{said}{report:#}");
+    assert_eq!(report["steps"][0]["change"], "a file data-2 of 40 GiB");
+    assert_eq!(
+        report["undo"],
+        serde_json::json!(["weir volume delete data-2 --control control.sock"])
+    );
+    assert!(has_volume(&place, "data-2"));
+    drop(fio);
+    server.stop();
+}
+
+/// A file that nobody uses is deleted again; one that has data stays, and is named.
+#[test]
+fn a_file_that_is_not_used_is_deleted_and_one_with_data_stays() {
+    needs!("fio");
+    let place = Place::new();
+    let server = place.serve(INSTANCE, &[]);
+    let fio = Fio::start(&place, &["data"], 800);
+    let (child, stderr) = until_added(&place, "1s");
+    let (report, code, said) = ended(child, stderr);
+    assert_eq!((code, &report["end"]), (Some(3), &"failed".into()), "{said}{report:#}");
+    let verdict = report["verdict"].as_str().expect("text");
+    assert!(verdict.contains("no request arrived at data-2 in 1 s"), "{verdict}");
+    assert!(verdict.ends_with("all changes are undone"), "{verdict}");
+    assert!(!has_volume(&place, "data-2"));
+
+    let (child, stderr) = until_added(&place, "300s");
+    let mut client = place.open("data-2");
+    client.write(0, &[7; 4096]).expect("a write");
+    client.close().expect("an end");
+    let (report, code, said) = ended(child, stderr);
+    // The load still goes to the first file alone.
+    assert_eq!((code, &report["end"]), (Some(1), &"unpredicted".into()), "{said}{report:#}");
+    let stays = "data-2 stays, since clients use it; to delete it with its data: weir volume delete data-2 --control \
+        control.sock";
+    assert!(said.contains(stays), "{said}");
+    let undone = "a file data-2 of 40 GiB (data-2 stays, since clients use it)";
+    assert_eq!(report["undone"], serde_json::json!([undone]));
+    let mut client = place.open("data-2");
+    let mut data = [0; 4096];
+    client.read(0, &mut data).expect("a read");
+    assert_eq!(data, [7; 4096]);
+    client.close().expect("an end");
+    drop(fio);
+    server.stop();
 }

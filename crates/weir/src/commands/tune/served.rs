@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 use weir_diagnose::Change;
+use weir_layout::hot_plug::NewVolume;
 use weir_layout::{Export, Host, Layout, Volume};
 use weir_report::number::grouped;
-use weir_report::status::Status;
+use weir_report::status::{HostStatus, Status, VolumeStatus};
 use weir_server::ServerError;
 use weir_server::control::{Request, ask};
 use weir_tune::counters::of_counters;
@@ -44,6 +45,10 @@ pub(super) struct Served {
     /// The size of each volume when the walk begins, in bytes.
     sizes: BTreeMap<String, u64>,
     applied: Vec<Applied>,
+    /// The longest wait for requests to a file that was added.
+    file_wait: Duration,
+    /// Files that were added, and got no request yet.
+    unused: Vec<String>,
 }
 
 impl Served {
@@ -55,6 +60,8 @@ impl Served {
             control: control.to_owned(),
             window: time(args.window, 10),
             settle: time(args.settle, 2),
+            file_wait: time(args.file_wait, 600),
+            unused: Vec::new(),
             bursts,
             signals: Signals::catch()?,
             has_spent: false,
@@ -139,14 +146,79 @@ impl Served {
         Ok(())
     }
 
-    /// Undoes the last change. What could not be undone stays noted.
-    fn undo_last(&mut self) -> Result<(), ServerError> {
-        let Some(last) = self.applied.last_mut() else { return Ok(()) };
-        while let Some(request) = last.undo.last() {
-            ask(&self.control, request)?;
-            last.undo.pop();
+    /// Undoes the last change, and returns it in words. What could not be undone stays noted. A file that was added and
+    /// is in use is not deleted.
+    fn undo_last(&mut self) -> Result<Option<String>, ServerError> {
+        let Some(Applied { words, undo }) = self.applied.last() else { return Ok(None) };
+        let (mut words, mut left) = (words.clone(), undo.len());
+        while let Some(request) = self.applied.last().and_then(|last| last.undo.last()) {
+            let in_use = match request {
+                Request::Delete { volume } => self.is_in_use(volume)?.then(|| volume.clone()),
+                _ => None,
+            };
+            match in_use {
+                Some(file) => {
+                    output::talk(&format!(
+                        "{file} stays, since clients use it; to delete it with its data: {}",
+                        self.command(request)
+                    ));
+                    words += &format!(" ({file} stays, since clients use it)");
+                }
+                None => {
+                    ask(&self.control, request)?;
+                }
+            }
+            left -= 1;
+            if let Some(last) = self.applied.last_mut() {
+                last.undo.truncate(left);
+            }
         }
         self.applied.pop();
+        Ok(Some(words))
+    }
+
+    /// Returns whether clients are connected to a volume, or have written to it.
+    fn is_in_use(&self, volume: &str) -> Result<bool, ServerError> {
+        let hosts = self.status()?.hosts;
+        let is_written =
+            |host: &HostStatus| host.volumes.iter().any(|own| own.name == volume && own.writes > 0);
+        let is_open = |host: &HostStatus| {
+            host.exports.iter().any(|own| own.name == volume && !own.clients.is_empty())
+        };
+        Ok(hosts.iter().any(|host| is_written(host) || is_open(host)))
+    }
+
+    /// Waits until clients use the files that were added.
+    fn wait_for_files(&mut self) -> Result<(), SystemError> {
+        if self.unused.is_empty() {
+            return Ok(());
+        }
+        let names = self.unused.join(", ");
+        output::talk(&format!(
+            "waiting for requests to {names}; add it to the database, and spread the data over its files"
+        ));
+        let mut left = self.file_wait;
+        while !self.unused.is_empty() {
+            let status = self.status().map_err(|error| SystemError::Failed(error.to_string()))?;
+            let all: Vec<&VolumeStatus> =
+                status.hosts.iter().flat_map(|own| &own.volumes).collect();
+            self.unused.retain(|file| {
+                !all.iter().any(|own| own.name == *file && own.reads + own.writes > 0)
+            });
+            if self.unused.is_empty() {
+                break;
+            }
+            if left.is_zero() {
+                return Err(SystemError::Failed(format!(
+                    "no request arrived at {} in {}; --file-wait sets a longer time",
+                    self.unused.join(", "),
+                    Span::from_nanos(u64::try_from(self.file_wait.as_nanos()).unwrap_or(u64::MAX))
+                )));
+            }
+            let tick = left.min(Duration::from_millis(500));
+            self.wait(tick)?;
+            left -= tick;
+        }
         Ok(())
     }
 
@@ -167,6 +239,22 @@ impl Served {
                 let throughput =
                     throughput.map(|own| format!(" --throughput \"{own}\"")).unwrap_or_default();
                 format!("weir volume set-rates {volume}{iops}{throughput} --control {control}")
+            }
+            Request::Create { host, volume } => {
+                let option = |name: &str, value: Option<String>| {
+                    value.map(|value| format!(" --{name} {value}")).unwrap_or_default()
+                };
+                format!(
+                    "weir volume create {}{}{}{}{} --control {control}",
+                    volume.name,
+                    option("size", volume.size.map(|size| format!("\"{size}\""))),
+                    option("role", volume.role.map(|role| role.name().to_owned())),
+                    option("database", volume.database.clone()),
+                    option("host", host.clone()),
+                )
+            }
+            Request::Delete { volume } => {
+                format!("weir volume delete {volume} --control {control}")
             }
             Request::SetCredits { volume, credits } => {
                 format!("weir volume set-credits {volume} \"{credits}\" --control {control}")
@@ -205,6 +293,14 @@ impl Served {
                     |own: &&Volume| Some((tier(own, to), vec![tier(own, own.tier.as_deref()?)]));
                 let all = volumes.iter().map(change).collect::<Option<_>>()?;
                 host.instance.is_none().then_some(all)
+            }
+            Change::PerformanceTier { name, tier: Some(to) } => {
+                let (_, volumes) = volumes(name)?;
+                let change = |own: &&Volume| {
+                    let present = own.choices().performance_tier?;
+                    Some((tier(own, to), vec![tier(own, present)]))
+                };
+                volumes.iter().map(change).collect()
             }
             Change::Size { name, bytes } => {
                 let (_, volumes) = volumes(name)?;
@@ -245,6 +341,10 @@ impl Served {
                     |own: &&Volume| (set(own, mode.name()), vec![set(own, own.spec.cache.name())]);
                 Some(volumes.iter().map(change).collect())
             }
+            Change::File { name, like, bytes } => {
+                let delete = Request::Delete { volume: name.clone() };
+                Some(vec![(file_like(layout, like, (name, Bytes::new(*bytes)))?, vec![delete])])
+            }
             Change::All(all) => {
                 let all: Vec<_> =
                     all.iter().map(|own| self.requests(own, layout)).collect::<Option<_>>()?;
@@ -280,6 +380,7 @@ impl System for Served {
         predicted: &Measured,
     ) -> Result<Measured, SystemError> {
         let failed = |error: ServerError| SystemError::Failed(error.to_string());
+        self.wait_for_files()?;
         let has_spent = !self.bursts && self.spend_credits().map_err(failed)?;
         if has_spent || !self.applied.is_empty() {
             self.wait(self.settle)?;
@@ -318,9 +419,14 @@ impl System for Served {
             if let Some(last) = self.applied.last_mut().filter(|_| !is_refused) {
                 last.undo.extend(undo.into_iter().rev());
             }
-            let Some(error) = failed else { continue };
+            let Some(error) = failed else {
+                if let Request::Create { volume, .. } = request {
+                    self.unused.push(volume.name);
+                }
+                continue;
+            };
             let more = match self.undo_last() {
-                Ok(()) => String::new(),
+                Ok(_) => String::new(),
                 Err(error) => format!("; a part of the change may be applied: {error}"),
             };
             return Err(SystemError::Failed(format!("{error}{more}")));
@@ -334,9 +440,7 @@ impl System for Served {
             for request in last.undo.iter().rev() {
                 output::talk(&format!("undoing: {}", self.command(request)));
             }
-            let words = last.words.clone();
-            self.undo_last().map_err(|error| error.to_string())?;
-            undone.push(words);
+            undone.extend(self.undo_last().map_err(|error| error.to_string())?);
         }
         Ok(undone)
     }
@@ -345,6 +449,22 @@ impl System for Served {
         let requests = self.applied.iter().rev().flat_map(|own| own.undo.iter().rev());
         requests.map(|own| self.command(own)).collect()
     }
+}
+
+/// Returns the request for a file with the role, the database and the host of another one.
+fn file_like(layout: &Layout, like: &str, (name, size): (&str, Bytes)) -> Option<Request> {
+    let mut hosts = layout.hosts.iter();
+    let (host, file) =
+        hosts.find_map(|host| Some((host, host.files.iter().find(|own| own.name == like)?)))?;
+    let volume = NewVolume {
+        name: name.to_owned(),
+        size: Some(size),
+        role: Some(file.role),
+        database: file.database.clone(),
+        ..NewVolume::default()
+    };
+    let host = (layout.hosts.len() > 1).then(|| host.name.clone());
+    Some(Request::Create { host, volume })
 }
 
 /// Returns the requests that empty each bucket of burst credits that is not empty, and those that fill
