@@ -1,9 +1,9 @@
 //! The layout in use that a plan extends. A plan may add to it and grow it, but removes nothing.
 //!
-//! Disks and files grow in place. A plan adds no column to a stripe, changes no cache mode (the
-//! disk would be detached), and lowers no limit or size. Three changes need downtime and are left
-//! out if that must be avoided: a machine of another size restarts, an instance with other vCores
-//! fails over, and a stripe with another unit is rebuilt and its data copied.
+//! Disks and files grow in place. A plan adds no column to a stripe, and lowers no limit or size. Four
+//! changes need downtime and are left out if that must be avoided: a machine of another size restarts,
+//! an instance with other vCores fails over, a disk with another cache mode is detached, and a stripe with
+//! another unit is rebuilt and its data copied.
 
 use crate::error::PlanError;
 use crate::filesystem::FileSystem;

@@ -71,6 +71,11 @@ impl Machines<'_> {
     fn ways(&self, need: &Need, roles: &[usize]) -> Vec<Pool> {
         let of = |mode, place| Pool { roles: roles.to_vec(), mode, place };
         let own = || roles.iter().map(|role| &need.roles[*role]);
+        let is_read = |role: Role| matches!(role, Role::Data | Role::Tempdb);
+        let is_cacheable = || {
+            self.edition.host_cache().is_some()
+                && own().all(|own| is_read(own.role) && own.working_set.is_some())
+        };
         if let Some(kept) = self.kept(need, roles) {
             let place = match kept.unit {
                 _ if kept.is_local => Place::Local,
@@ -78,20 +83,27 @@ impl Machines<'_> {
                 None => Place::Single,
             };
             let mut ways = vec![of(kept.mode, place)];
-            // Another unit costs a copy of the data but no money, so the present stripe comes first
-            // among equal prices.
+            // Another unit or cache mode costs downtime but no money, so the present ones come first among equal
+            // prices.
             let rebuilt = Place::Striped(self.unit(own()));
             if matches!(place, Place::Striped(_)) && rebuilt != place && self.may_rebuild() {
                 ways.push(of(kept.mode, rebuilt));
             }
+            let other = match kept.mode {
+                CacheMode::None => CacheMode::ReadOnly,
+                CacheMode::ReadOnly | CacheMode::ReadWrite => CacheMode::None,
+            };
+            // Without a working set, the gain and the loss of a cache are unknown.
+            if !kept.is_local && is_cacheable() && self.may_recache() {
+                let cached: Vec<Pool> = ways.iter().map(|way| of(other, way.place)).collect();
+                ways.extend(cached);
+            }
             return ways;
         }
-        let is_kept = |role: Role| matches!(role, Role::Data | Role::Tempdb);
-        let is_cacheable = own().all(|own| is_kept(own.role) && own.working_set.is_some());
         let unit = self.unit(own());
         let mut ways =
             vec![of(CacheMode::None, Place::Single), of(CacheMode::None, Place::Striped(unit))];
-        if is_cacheable && self.edition.host_cache().is_some() {
+        if is_cacheable() {
             ways.push(of(CacheMode::ReadOnly, Place::Single));
             ways.push(of(CacheMode::ReadOnly, Place::Striped(unit)));
         }

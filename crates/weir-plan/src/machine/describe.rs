@@ -102,6 +102,7 @@ impl<'a> Machines<'a> {
             all.push(Reason::key(kept_note(&name, kept, disk, pool.place)));
             all.extend(settings_note(&name, kept, disk).map(Reason::key));
             all.extend(rebuild_note(&name, kept, pool.place).map(Reason::key));
+            all.extend(cache_note(&name, kept, pool.mode).map(Reason::key));
         }
         let size: u64 = pool.roles.iter().map(|role| need.roles[*role].size.get()).sum();
         let room = disk.size().get().saturating_mul(*count);
@@ -267,6 +268,19 @@ fn file_system_note(filesystem: FileSystem, name: &str, size: u64, room: u64) ->
             Bytes::new(room)
         ))
     })
+}
+
+/// Returns the note about another cache mode of disks in use.
+fn cache_note(name: &str, kept: &KeptPool, mode: CacheMode) -> Option<String> {
+    let change = match mode {
+        _ if mode == kept.mode => return None,
+        CacheMode::None => "the host cache is switched off",
+        CacheMode::ReadOnly | CacheMode::ReadWrite => "the disks get a read-only host cache",
+    };
+    Some(format!(
+        "{name}: {change}, which is free; they are detached and attached again for it, so the database on them stops \
+         for some seconds"
+    ))
 }
 
 /// Returns the note about rebuilding a stripe with another unit.

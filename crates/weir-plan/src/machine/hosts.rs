@@ -116,11 +116,15 @@ impl<'a> Machines<'a> {
         }
     }
 
-    /// Returns the machines to consider, the cheapest first.
+    /// Returns the machines to consider, the cheapest first, and of equal prices the one in use first.
     pub(crate) fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
         let mut hosts: Vec<&HostSize> =
             self.edition.hosts().filter(|host| self.is_fit(need, host)).collect();
-        hosts.sort_by_cached_key(|host| self.host_cost(host));
+        let is_other = |host: &HostSize| {
+            let is_in_use = |own: &HostSize| own.qualified() == host.qualified();
+            !self.in_use.is_some_and(is_in_use)
+        };
+        hosts.sort_by_cached_key(|host| (self.host_cost(host), is_other(host)));
         hosts
     }
 
@@ -250,6 +254,11 @@ impl<'a> Machines<'a> {
     /// Returns the disks in use of some roles.
     pub(super) fn kept(&self, need: &Need, roles: &[usize]) -> Option<&'a KeptPool> {
         self.wishes.keep.as_ref()?.pool(need.roles[*roles.first()?].role)
+    }
+
+    /// Returns whether disks in use may get another cache mode, for which they are detached.
+    pub(super) fn may_recache(&self) -> bool {
+        self.wishes.keep.as_ref().is_some_and(|kept| !kept.is_up)
     }
 
     /// Returns whether a stripe in use may be rebuilt with another unit.

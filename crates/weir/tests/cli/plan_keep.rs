@@ -151,3 +151,39 @@ fn a_column_of_a_table_has_one_unit() {
     assert!(count(" MiB/s") == 0 || count(" MB/s") == 0, "{caps}");
     assert_eq!(count(" KB/s") + count(" KiB/s") + count(" B/s"), 0, "{caps}");
 }
+
+/// A free cache replaces larger disks where the need states the working set, and the machine in use stays among those of
+/// its price.
+#[test]
+fn a_host_cache_is_switched_on_for_a_stated_working_set() {
+    let place = Place::new();
+    let layout = |cache: &str| {
+        format!(
+            "edition = \"azure-now\"\nhost = {{ size = \"E16s_v4\" }}\n[[volume]]\nname = \"data\"\ntier = \
+             \"P30\"\n{cache}[[file]]\nname = \"data\"\nrole = \"data\"\nsize = \"800 GiB\"\non = \"data\"\n"
+        )
+    };
+    let need = |set: &str, iops: u32| {
+        format!(
+            "[data]\nsize = \"800 GiB\"\niops = {iops}\nrequest = \"8 KiB\"\nreads = \"90 %\"\n{set}"
+        )
+    };
+    let set = "working_set = \"100 GiB\"\n";
+    place.file("now.toml", &layout(""));
+    place.file("need.toml", &need(set, 8_000));
+    let keep = ["--need", "need.toml", "--keep", "now.toml"];
+    let text = met(&place, &[&keep[..], &["--verify"]].concat());
+    assert!(text.starts_with("plan: Standard_E16s_v4: data on 1 x P30, cached: "), "{text}");
+    let change = "data: the disks get a read-only host cache, which is free; they are detached and attached again";
+    assert!(text.contains(change) && text.contains("difference: the same"), "{text}");
+    assert!(text.contains("cache = \"read-only\""), "{text}");
+    // With a smaller load, no cache is needed, and without downtime or a working set, no cache may.
+    place.file("need.toml", &need(set, 4_000));
+    let text = met(&place, &keep);
+    assert!(!text.contains("host cache") && !text.contains("P30, cached"), "{text}");
+    place.file("need.toml", &need(set, 8_000));
+    let online = [&keep[..], &["--no-downtime"]].concat();
+    assert!(!met(&place, &online).contains(", cached"), "it stays attached");
+    place.file("need.toml", &need("", 8_000));
+    assert!(!met(&place, &keep).contains(", cached"), "the hits are unknown");
+}
