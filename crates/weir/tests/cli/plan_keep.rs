@@ -180,7 +180,7 @@ fn a_host_cache_is_switched_on_for_a_stated_working_set() {
     // With a smaller load, no cache is needed, and without downtime or a working set, no cache may.
     place.file("need.toml", &need(set, 4_000));
     let text = met(&place, &keep);
-    assert!(!text.contains("host cache") && !text.contains("P30, cached"), "{text}");
+    assert!(!text.contains("P30, cached") && !text.contains("detached"), "{text}");
     place.file("need.toml", &need(set, 8_000));
     let online = [&keep[..], &["--no-downtime"]].concat();
     assert!(!met(&place, &online).contains(", cached"), "it stays attached");
