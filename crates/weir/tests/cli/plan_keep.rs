@@ -179,11 +179,11 @@ fn a_host_cache_is_switched_on_for_a_stated_working_set() {
     assert!(text.contains("cache = \"read-only\""), "{text}");
     // With a smaller load, no cache is needed, and without downtime or a working set, no cache may.
     place.file("need.toml", &need(set, 4_000));
-    let text = met(&place, &keep);
-    assert!(!text.contains("P30, cached") && !text.contains("detached"), "{text}");
+    let first = |args: &[&str]| met(&place, args).lines().next().unwrap_or_default().to_owned();
+    assert!(!first(&keep).contains("cached"), "{}", first(&keep));
     place.file("need.toml", &need(set, 8_000));
     let online = [&keep[..], &["--no-downtime"]].concat();
-    assert!(!met(&place, &online).contains(", cached"), "it stays attached");
+    assert!(!first(&online).contains("cached"), "it stays attached");
     place.file("need.toml", &need("", 8_000));
-    assert!(!met(&place, &keep).contains(", cached"), "the hits are unknown");
+    assert!(!first(&keep).contains("cached"), "the hits are unknown");
 }
