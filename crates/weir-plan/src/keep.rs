@@ -179,16 +179,19 @@ impl Kept {
     ) -> Option<String> {
         let is_stated = file.host.is_some() || file.vcpus.is_some() || file.memory.is_some();
         let size = edition.host(self.host.as_ref()?).ok()?;
-        if is_stated || self.is_up || self.instance.is_some() {
+        if is_stated || self.instance.is_some() {
             return None;
         }
         let (vcpus, memory) = (size.vcpus?, size.memory?);
         (need.vcpus, need.memory) = (vcpus, memory);
-        Some(format!(
-            "the machine gets no smaller than {} ({vcpus} vCPUs, {memory}); state vcpus or memory to \
-             allow another size",
-            size.name
-        ))
+        // Without downtime, the machine stays, and only what a restart would allow has to be no smaller.
+        (!self.is_up).then(|| {
+            format!(
+                "the machine gets no smaller than {} ({vcpus} vCPUs, {memory}); state vcpus or memory to \
+                 allow another size",
+                size.name
+            )
+        })
     }
 
     /// Returns the files of a role that are in use.
