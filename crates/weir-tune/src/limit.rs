@@ -2,6 +2,7 @@
 
 use weir_core::{CacheMode, Cap, GateLimits, Limit, Place as Medium};
 use weir_layout::{Export, File, Host, Layout, Role};
+use weir_plan::share::WHOLE;
 use weir_plan::{Need, RoleNeed};
 
 /// A limit at which requests waited.
@@ -18,7 +19,13 @@ pub struct Place {
 impl Place {
     /// Returns the limits of a layout that hold without bursts: those of each host and of each export.
     pub(crate) fn all(layout: &Layout) -> impl Iterator<Item = Self> {
-        const OF_HOST: [Cap; 3] = [Cap::HostUncachedIops, Cap::HostUncachedBytes, Cap::LogRate];
+        const OF_HOST: [Cap; 5] = [
+            Cap::HostUncachedIops,
+            Cap::HostUncachedBytes,
+            Cap::HostCachedIops,
+            Cap::HostCachedBytes,
+            Cap::LogRate,
+        ];
         const OF_EXPORT: [Cap; 2] = [Cap::DiskIops, Cap::DiskBytes];
         layout.hosts.iter().enumerate().flat_map(|(host, own)| {
             let of_host = OF_HOST.map(|cap| Self { host, export: None, cap });
@@ -114,29 +121,50 @@ impl Place {
         }
     }
 
-    /// Returns the operations or bytes per second that a need asks of the limit, at least: requests
-    /// that are split count more. 0 if a cache may take some of them.
+    /// Returns the operations or bytes per second that a need asks of the limit, at least: requests that are split count
+    /// more, and so do reads that miss a cache.
     pub(crate) fn demand(&self, layout: &Layout, need: &Need) -> u64 {
         let Some((host, export)) = self.parts(layout) else { return 0 };
-        let is_here = |own: &&Export| export.is_none_or(|export| own.device == export.device);
-        let here: Vec<&Export> = host.exports.iter().filter(is_here).collect();
-        let is_cached = |own: &&Export| {
-            let mut volumes = own.volumes.iter().map(|id| &host.spec.volumes[id.0]);
-            volumes.any(|volume| volume.cache != CacheMode::None || volume.place != Medium::Remote)
-        };
-        if here.iter().any(is_cached) {
-            return 0;
-        }
         let of_role = |own: &RoleNeed| {
             let all = layout.hosts.iter().flat_map(|host| &host.files);
             let all = all.filter(|file| file.role == own.role).count() as u64;
-            let files = host.files.iter().filter(|file| file.role == own.role);
-            let mine = files.filter(|file| here.iter().any(|export| export.device == file.device));
             let rate = if self.cap.counts_bytes() { own.throughput } else { own.iops };
-            rate / all.max(1) * mine.count() as u64
+            let files = host.files.iter().filter(|file| file.role == own.role);
+            let on = files.filter_map(|file| host.export_of(file));
+            let here = on.filter(|own| export.is_none_or(|export| own.device == export.device));
+            here.map(|export| self.part(host, export, (rate / all.max(1), own.reads)))
+                .fold(0, u64::saturating_add)
         };
         let roles = need.roles.iter().filter(|own| self.limits(layout, own.role));
         roles.map(of_role).fold(0, u64::saturating_add)
+    }
+
+    /// Returns the part of a rate to an export that passes the limit, whatever the hits are. `reads` are millionths.
+    fn part(&self, host: &Host, export: &Export, (rate, reads): (u64, u64)) -> u64 {
+        let Some(volume) = export.volumes.first().and_then(|id| host.spec.volumes.get(id.0)) else {
+            return 0;
+        };
+        let is_local = volume.place != Medium::Remote;
+        let writes =
+            rate - rate / WHOLE * reads.min(WHOLE) - rate % WHOLE * reads.min(WHOLE) / WHOLE;
+        let to_disk = match volume.cache {
+            CacheMode::None => rate,
+            CacheMode::ReadOnly => writes,
+            // Blocks that are written twice may reach the disk once.
+            CacheMode::ReadWrite => 0,
+        };
+        match self.cap {
+            Cap::LogRate => rate,
+            cap if is_cached(cap) => {
+                if is_local || volume.cache != CacheMode::None {
+                    rate
+                } else {
+                    0
+                }
+            }
+            cap if is_of_host(cap) && is_local => 0,
+            _ => to_disk,
+        }
     }
 
     /// Returns what a failure at this limit depends on beside its rate: the same load meets the limit

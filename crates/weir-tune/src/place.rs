@@ -93,6 +93,33 @@ pub fn with_files(
     Ok(text)
 }
 
+/// Says where [`with_files`] placed roles, unless the volume has the role's name.
+#[must_use]
+pub fn assumed_places(before: &Layout, after: &Layout) -> Vec<String> {
+    let mut notes = Vec::new();
+    for host in &after.hosts {
+        for file in host.files.iter().filter(|file| !has_file(before, file.role)) {
+            let Some(export) = host.export_of(file) else { continue };
+            let (role, on) = (file.role.name(), &export.name);
+            if on.eq_ignore_ascii_case(role) {
+                continue;
+            }
+            let is_exposed = file.role == Role::Backup
+                && host.files.iter().any(|other| {
+                    other.device == file.device && matches!(other.role, Role::Data | Role::Log)
+                });
+            let advice = match is_exposed {
+                true => "a backup there is lost with the database, so add a volume for it",
+                false => "add a [[file]] with its role to place it elsewhere",
+            };
+            notes.push(format!(
+                "{role}: the layout has no file for it, so it is placed on {on}; {advice}"
+            ));
+        }
+    }
+    notes
+}
+
 /// Returns the roles that need more room than they have.
 #[must_use]
 pub fn lacks(layout: &Layout, need: &Need) -> Vec<Lack> {

@@ -305,6 +305,7 @@ impl<'a> Search<'a> {
             }
             self.visits += 1;
             // A layout that has to fail is not simulated.
+            self.note_demands(&node.layout);
             let failed = self.failures.iter().find_map(|own| own.reason_in(&node.layout));
             if let Some(reason) = failed {
                 self.queue_changes(&node, reason);

@@ -10,7 +10,7 @@ use weir_layout::{Layout, Role};
 use weir_observe::when::Hours;
 use weir_plan::need::NeedFile;
 use weir_plan::{Measure, Need};
-use weir_tune::place::{size_of, with_files};
+use weir_tune::place::{assumed_places, size_of, with_files};
 
 /// A need, and the layout with a file for each of its roles.
 #[derive(Debug)]
@@ -85,6 +85,7 @@ pub(super) fn needed_on(
     let (need, assumed) = file.need()?;
     notes.extend(assumed);
     let text = with_files(&name, text, &need, catalog)?;
+    notes.extend(assumed_places(&resolved, &Layout::parse(&name, &text, catalog)?));
     Ok(Needed { need, text, bursts: file.bursting.is_some(), notes })
 }
 

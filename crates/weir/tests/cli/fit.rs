@@ -366,6 +366,28 @@ fn a_backup_has_a_rate_and_no_latency_to_keep() {
     assert_eq!(role(&report, "backup")["latency_target_ns"], 1_000_000, "{report:#}");
 }
 
+/// A role without a file is placed somewhere, and the answer says where.
+#[test]
+fn a_role_without_a_file_is_placed_and_said() {
+    let place = place();
+    place.file("one.toml", "edition = \"azure-now\"\n[[volume]]\nname = \"all\"\ntier = \"P40\"\n");
+    place.file(
+        "need.toml",
+        &(need(2_000, "20 MiB/s") + "[backup]\nsize = \"90 GiB\"\nthroughput = \"10 MB/s\"\n"),
+    );
+    let text = check(&place, &["one.toml", "--need", "need.toml"], 0, "").replace("\n  ", " ");
+    for words in [
+        "log: the layout has no file for it, so it is placed on all; add a [[file]] with its role to place it elsewhere",
+        "backup: the layout has no file for it, so it is placed on all; a backup there is lost with the database, so add a volume for it",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    // A volume with the role's name is its place.
+    place.file("need.toml", &need(2_000, "20 MiB/s"));
+    let text = check(&place, &["layout.toml", "--need", "need.toml"], 0, "");
+    assert!(!text.contains("has no file for it"), "{text}");
+}
+
 /// A latency below that of the media ends the search at once, unless a cache may serve the reads.
 #[test]
 fn a_latency_that_no_disk_has_is_said() {
