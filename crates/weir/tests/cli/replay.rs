@@ -7,7 +7,7 @@ use std::fs;
 use std::ops::Range;
 use std::path::PathBuf;
 use weir_random::Rng;
-use weir_trace::{Reader, Writer};
+use weir_trace::{Reader, Request, Writer};
 
 const LAYOUT: &str = "[[volume]]\nname = \"data\"\nsize = \"1 GiB\"\nlatency = \"1ms\"\n\
     limits = { iops = 500 }\n[[volume]]\nname = \"log\"\nsize = \"1 GiB\"\nlatency = \"1ms\"\n\
@@ -420,6 +420,64 @@ fn check_miss_ratio(path: &str, requests: &[Touched], all_reads: u64, sizes: [u6
 fn the_miss_ratio_of_the_sample_of_cloud_physics() {
     let Some(requests) = cloud_physics() else { return };
     check_miss_ratio(&sample().display().to_string(), &requests, 46_974, [64, 256, 1024]);
+}
+
+/// Counts the misses of a cache of whole requests, of which the least recently used are evicted, and their bytes. A
+/// request has the size of the first one at its address.
+fn least_recently_used(requests: &[Request], capacity: u64) -> (u64, u64) {
+    let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
+    // When each was used, and which was used when.
+    let (mut used, mut order) = (BTreeMap::new(), BTreeMap::new());
+    let (mut held, mut misses, mut bytes) = (0, 0, 0);
+    for (now, request) in requests.iter().enumerate() {
+        let size = *sizes.entry(request.offset).or_insert(request.len);
+        match used.insert(request.offset, now) {
+            Some(before) => drop(order.remove(&before)),
+            None => {
+                (misses, bytes, held) = (misses + 1, bytes + size, held + size);
+                while held > capacity {
+                    let (_, oldest) = order.pop_first().expect("it holds others");
+                    used.remove(&oldest);
+                    held -= sizes[&oldest];
+                }
+            }
+        }
+        order.insert(now, request.offset);
+    }
+    (misses, bytes)
+}
+
+/// libCacheSim's own test (`test/test_evictionAlgo.c`, `test_LRU`) has these misses and bytes for the same trace, in
+/// caches of 128 MiB to 1 GiB: the requests are read as it reads them.
+#[test]
+fn the_sample_of_cloud_physics_has_the_misses_that_libcachesim_publishes() {
+    const PUBLISHED: [(u64, u64); 8] = [
+        (93_374, 4_214_303_232),
+        (89_783, 4_061_242_368),
+        (83_572, 3_778_040_320),
+        (81_722, 3_660_569_600),
+        (72_494, 3_100_927_488),
+        (72_104, 3_078_128_640),
+        (71_972, 3_075_403_776),
+        (71_704, 3_061_662_720),
+    ];
+    if cloud_physics().is_none() {
+        return;
+    }
+    let place = Place::new();
+    let path = sample().display().to_string();
+    let (stdout, stderr, code) = run(place.weir(&["record", &path, "--out", "t.weirtrace"]));
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    let file = fs::read(place.path("t.weirtrace")).expect("a trace");
+    let mut reader = Reader::open(file.as_slice()).expect("a trace");
+    let mut requests = Vec::new();
+    while let Some(request) = reader.next_request().expect("sound") {
+        requests.push(request);
+    }
+    for (size, published) in (1..).zip(PUBLISHED) {
+        let own = least_recently_used(&requests, size << 27);
+        assert_eq!(own, published, "{} MiB", size * 128);
+    }
 }
 
 /// A trace that is always there: three working sets, one of which fits into the smallest cache, and requests
