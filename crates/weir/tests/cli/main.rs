@@ -36,6 +36,7 @@ mod plan_keep;
 mod plan_options;
 mod readme;
 mod real_clients;
+mod record_device;
 mod replay;
 mod replay_served;
 mod run;

@@ -14,15 +14,15 @@ const LAYOUT: &str = "[host]\nlimits = { uncached = { iops = 500 } }\n\
     [[volume]]\nname = \"data\"\nsize = \"64 MiB\"\nlatency = \"1ms\"\nlimits = { iops = 400 }\n\
     [[volume]]\nname = \"log\"\nsize = \"64 MiB\"\nlatency = \"1ms\"\nlimits = { iops = 300 }\n";
 
-/// A `weir record` of a server; killed if it is dropped.
-struct Recorder {
+/// A `weir record` of a server or a device; killed if it is dropped.
+pub(crate) struct Recorder {
     child: Child,
     stderr: BufReader<ChildStderr>,
 }
 
 impl Recorder {
-    /// Returns once the server records.
-    fn start(mut command: Command) -> Self {
+    /// Returns once it records.
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.spawn().expect("a program");
         let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
         let mut said = String::new();
@@ -40,7 +40,8 @@ impl Recorder {
         (stdout, said, self.child.wait().expect("an end").code())
     }
 
-    fn stop(self) -> Value {
+    /// Interrupts it, and returns its report.
+    pub(crate) fn stop(self) -> Value {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         kill_process(pid.expect("a process"), Signal::INT).expect("it is running");
         let (stdout, said, code) = self.wait();
