@@ -145,8 +145,10 @@ fn a_raised_disk_gets_another_performance_tier_or_its_own_limits() {
     let edition = catalog.edition("azure-now").ok();
     let host = &layout.hosts[0];
     assert_eq!(host.volumes[0].limits_tier(), Some("P30"));
-    for (tier, iops) in [("P40", 7_500), ("P20", 2_300)] {
+    for (tier, iops) in [("P40", 7_500), ("P20", 2_300), ("P30", 5_000)] {
         let changed = host.retiered(VolumeId(0), tier, edition).expect("a tier");
+        // A disk with its own limits bursts, and one with those of another tier does not.
+        assert_eq!(changed.spec.limits.gate.has_credits(), tier == "P20");
         assert_eq!(changed.limits_tier(), Some(tier));
         assert_eq!((changed.tier.as_deref(), changed.spec.size), (Some("P20"), Bytes::gib(512)));
         let limit = changed.spec.limits.gate.iops.map(|limit| limit.rate.get());

@@ -288,9 +288,8 @@ impl Volume {
             return Err(contradiction(&self.name, reason).at("tier"));
         }
         let mut keys = VolumeKeys { size: Some(self.spec.size), ..self.keys.clone() };
+        // A disk with a performance tier stays of its own tier.
         match keys.performance_tier {
-            // The disk stays of its own tier.
-            Some(_) if self.tier.as_deref() == Some(tier) => keys.performance_tier = None,
             Some(_) => keys.performance_tier = Some(tier.to_owned()),
             None => keys.tier = Some(tier.to_owned()),
         }
@@ -624,7 +623,7 @@ fn tier_limits(
         }
         (_, true) => wrong("on_demand_burst", format!("{} has no on-demand bursting", tier.name)),
         (Some(Burst { kind: BurstKind::Credit { duration }, iops, throughput, .. }), false)
-            if keys.performance_tier.is_none() =>
+            if keys.performance_tier.as_deref().is_none_or(|own| own == tier.name) =>
         {
             let burst = |limit: Limit, peak| limit.with_burst(peak, duration);
             Ok(GateLimits {

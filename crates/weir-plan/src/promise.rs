@@ -43,20 +43,21 @@ fn promise(layout: &Layout, role: Role, request: u64, reads: u64) -> Option<Span
     longest
 }
 
-/// Returns the shortest median of the unloaded latency of any disk, for requests of `request` bytes of which `reads`
-/// millionths are reads: of reads or of writes. It has the error of 2,000 draws.
+/// Returns the shortest median of the unloaded latency of any disk of the layout, of reads or of writes, for requests of
+/// which `reads` millionths are reads. It is that of the smallest request, since a stripe splits large ones, and has
+/// the error of 2,000 draws.
 #[must_use]
-pub fn shortest(layout: &Layout, request: u64, reads: u64) -> Option<Span> {
+pub fn shortest(layout: &Layout, reads: u64) -> Option<Span> {
     let volumes = layout.hosts.iter().flat_map(|host| &host.spec.volumes);
     let medians = volumes.flat_map(|volume| {
         let used = [(&volume.medium.read, reads > 0), (&volume.medium.write, reads < WHOLE)];
         let used = used.into_iter().filter(|(_, is_used)| *is_used);
-        used.filter_map(|(latency, _)| quantile(latency, request, 50)).collect::<Vec<Span>>()
+        used.filter_map(|(latency, _)| quantile(latency, 0, 50)).collect::<Vec<Span>>()
     });
     medians.min()
 }
 
-/// Returns a quantile of a latency, in per cent.
+/// Returns a quantile of a latency for requests of `request` bytes.
 fn quantile(latency: &Latency, request: u64, per_cent: usize) -> Option<Span> {
     let mut drawn: Vec<Span> = (0..DRAWS).map(|serial| latency.draw(1, serial, request)).collect();
     drawn.sort_unstable();

@@ -41,6 +41,9 @@ pub enum Request {
     Delete {
         /// The volume.
         volume: String,
+        /// True to refuse it if clients are connected to the volume, or if it holds data.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        if_unused: bool,
     },
     /// Changes the cache mode of a volume.
     SetCache {

@@ -52,7 +52,18 @@ pub(crate) struct Adding {
 pub(crate) struct Removing {
     pub(crate) volume: VolumeId,
     pub(crate) device: DeviceId,
-    pub(crate) told: Sender<()>,
+    /// True if it stays where clients are connected to it, or where it holds data.
+    pub(crate) if_unused: bool,
+    pub(crate) told: Sender<Removed>,
+}
+
+/// The answer to [`Removing`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Removed {
+    /// The volume has gone.
+    Gone,
+    /// It is in use, and stays.
+    InUse,
 }
 
 /// The way to a reactor, for other threads.

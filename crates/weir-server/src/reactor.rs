@@ -4,7 +4,7 @@ use crate::connection::{Connection, Established, Stalling, State, Stream};
 use crate::errand::{Errands, NewErrand};
 use crate::error::ServerError;
 use crate::host_loop::{ClientId, HostLoop, Owing, Replies, ReplyTo};
-use crate::mailbox::{Adding, Mailbox, Message, Removing};
+use crate::mailbox::{Adding, Mailbox, Message, Removed, Removing};
 use crate::memory::Memory;
 use crate::notice::{Listening, Notice};
 use crate::worker::Workers;
@@ -341,6 +341,10 @@ impl Reactor {
             (connection.device == removing.device).then_some(connection.id)
         };
         let cut: Vec<ClientId> = self.clients.open.iter().filter_map(is_cut).collect();
+        if removing.if_unused && (!cut.is_empty() || !self.host.is_empty(removing.volume)) {
+            let _ = removing.told.send(Removed::InUse);
+            return;
+        }
         cut.into_iter().for_each(|id| self.forget(id, now));
         self.host.hasten(now, removing.volume);
         self.removing.push(removing);
@@ -349,10 +353,10 @@ impl Reactor {
     /// Removes what can go now.
     fn let_go(&mut self, now: Instant) {
         let host = &mut self.host;
-        self.removing.retain(|Removing { volume, device, told }| {
+        self.removing.retain(|Removing { volume, device, told, .. }| {
             let gone = host.remove_volume(now, *volume, *device);
             if gone {
-                let _ = told.send(());
+                let _ = told.send(Removed::Gone);
             }
             !gone
         });

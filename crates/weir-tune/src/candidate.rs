@@ -23,7 +23,7 @@ use weir_report::number::{float, time, whole};
 use weir_units::Bytes;
 
 /// A latency below this part of the media's median is out of reach.
-const SURELY: f64 = 0.9;
+const MEDIA_MARGIN: f64 = 0.9;
 
 /// A limit with less than this share of all waits is left alone.
 pub(crate) const MINOR: f64 = 0.05;
@@ -131,8 +131,8 @@ pub(crate) fn reasons(layout: &Layout, measured: &Measured, meets: Meets) -> Vec
     reasons
 }
 
-/// Says which latency of a need is shorter than the media of the layout take, whatever the limits are. Without a host
-/// cache, no change helps.
+/// Returns a message if a need asks for a latency below that of the fastest medium of the layout, and no host cache may
+/// serve its requests: then no change helps, whatever the limits are.
 pub(crate) fn out_of_reach(
     layout: &Layout,
     load: &Load,
@@ -151,12 +151,12 @@ pub(crate) fn out_of_reach(
     let is_uncached = |own: &&RoleNeed| !takes_writes && (own.reads == 0 || !serves_reads);
     let roles = needs.iter().flat_map(|need| &need.roles);
     roles.filter(is_uncached).find_map(|own| {
-        let (asked, least) = (own.latency?, shortest(layout, own.request, own.reads)?);
+        let (asked, least) = (own.latency?, shortest(layout, own.reads)?);
         // A need is met at 2 % more, and the median of the media has an error, too.
-        (float(asked.nanos()) < SURELY * float(least.nanos())).then(|| {
+        (float(asked.nanos()) < MEDIA_MARGIN * float(least.nanos())).then(|| {
             format!(
-                "the {} needs a median latency of {}, and the media of its disks alone take {}; another \
-                 kind of disk has to be chosen",
+                "the {} needs a median latency of {}, and the fastest disk of the layout takes {} without any \
+                 wait; choose another kind of disk",
                 own.role.name(),
                 time(float(asked.nanos())),
                 time(float(least.nanos()))
@@ -246,6 +246,21 @@ fn relief(layout: &Layout, place: Place, steps: Steps, pricer: &Pricer<'_>) -> V
     });
     if is_of_host(place.cap) && place.cap != Cap::LogRate {
         changes.extend(caches);
+        // Files on a disk whose requests do not pass the limit, or not all of them.
+        let passes = |export: &Export| {
+            let volume = export.volumes.first().and_then(|id| host.spec.volumes.get(id.0));
+            let is_remote = volume.is_some_and(|own| own.place == Medium::Remote);
+            let has_cache = volume.is_some_and(|own| own.cache != CacheMode::None);
+            if is_cached(place.cap) { !is_remote || has_cache } else { is_remote && !has_cache }
+        };
+        let passing = host.exports.iter().filter(|own| passes(own));
+        let away = |change: &Change| match change {
+            Change::Move { on, .. } => {
+                host.exports.iter().any(|own| own.name == *on && !passes(own))
+            }
+            _ => false,
+        };
+        changes.extend(passing.flat_map(|own| moves(host, own)).filter(away));
     }
     changes.extend(host.exports.iter().filter(|_| !place.cap.counts_bytes()).flat_map(units));
     match (&host.instance, edition) {
@@ -295,9 +310,13 @@ fn roomier(host: &Host, export: &Export, more: u64, edition: &Edition) -> Vec<Ch
     let family = volume.family.as_deref().unwrap_or_default();
     match edition.tier_set(family) {
         Ok(set) => {
-            let tiers = set.tiers.iter().filter(|tier| tier.holds.get() >= each);
-            changes
-                .extend(tiers.map(|tier| Change::Tier { name: name(), tier: tier.name.clone() }));
+            for tier in set.tiers.iter().filter(|tier| tier.holds.get() >= each) {
+                if volume.choices().performance_tier.is_some() {
+                    // The performance tier stays, where it is above the new tier.
+                    changes.push(Change::Tier { name: name(), tier: tier.name.clone() });
+                }
+                changes.push(in_tier(volume, &export.name, tier));
+            }
         }
         Err(_) if export.unit.is_none() => {
             changes.push(Change::Size { name: name(), bytes: each.next_multiple_of(1 << 30) });
@@ -402,15 +421,12 @@ fn disks(
         }
         most = rate(tier);
         if host.instance.is_none() {
-            let larger = Change::Tier { name: name(), tier: tier.name.clone() };
-            if volume.choices().performance_tier.is_none() {
-                changes.push(larger);
-                continue;
+            if volume.choices().performance_tier.is_some() {
+                // The disk keeps its size.
+                let tier = Some(tier.name.clone());
+                changes.push(Change::PerformanceTier { name: name(), tier });
             }
-            // The disk keeps its size, or grows into the tier, whose limits it then has without a performance tier.
-            let raised = |tier| Change::PerformanceTier { name: name(), tier };
-            changes.push(raised(Some(tier.name.clone())));
-            changes.push(Change::All(vec![raised(None), larger]));
+            changes.push(in_tier(volume, &export.name, tier));
             continue;
         }
         // The smallest file of the tier, in whole GiB.
@@ -424,6 +440,18 @@ fn disks(
         }
     }
     changes
+}
+
+/// Returns the growth of a volume into a tier, whose limits it has then, also if it has a performance tier now.
+fn in_tier(volume: &Volume, name: &str, tier: &Tier) -> Change {
+    let grown = Change::Tier { name: name.to_owned(), tier: tier.name.clone() };
+    match volume.choices().performance_tier {
+        None => grown,
+        Some(_) => {
+            let dropped = Change::PerformanceTier { name: name.to_owned(), tier: None };
+            Change::All(vec![dropped, grown])
+        }
+    }
 }
 
 /// Returns the names of the files of an instance with the role and database of a file.
@@ -478,9 +506,9 @@ fn more_files(layout: &Layout, host: &Host, export: &Export, steps: Steps) -> Ve
         Some(needed) => vec![needed, needed.saturating_add(1)],
         None => vec![1, 2, 4],
     };
-    let peers =
-        host.files.iter().filter(|file| file.role == own.role && file.database == own.database);
-    let bytes = peers.map(|file| file.size.get()).max().unwrap_or(0);
+    let is_peer = |file: &&File| file.role == own.role && file.database == own.database;
+    let own = host.files.iter().filter(is_peer).max_by_key(|file| file.size).unwrap_or(own);
+    let bytes = own.size.get();
     let is_taken = |name: &str| {
         files().any(|file| file.name == name)
             || layout.hosts.iter().flat_map(|host| &host.exports).any(|other| other.name == name)

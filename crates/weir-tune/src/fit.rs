@@ -88,7 +88,7 @@ pub fn fit(
         _ => question.change(&all, needs.iter().all(|own| own.bursts))?,
     };
     let load = Load::Needs(all);
-    let Single { change, left_out, note: too_slow } = single;
+    let Single { change, left_out, out_of_reach } = single;
     let changed = change.as_ref().map(|(_, changed)| changed);
     let note = changed.into_iter().chain([&layout]).find_map(|own| note_on_caches(own, &load));
     let change = change.map(|(change, _)| change);
@@ -103,7 +103,7 @@ pub fn fit(
         month: price.currency.as_ref().map(|_| Amount(price.month())),
         currency: price.currency,
         too_small,
-        notes: note.into_iter().chain(left_out).chain(too_slow).collect(),
+        notes: note.into_iter().chain(left_out).chain(out_of_reach).collect(),
     })
 }
 
@@ -292,7 +292,7 @@ impl Question<'_> {
             let outcome = search.run()?;
             left_out += search.left_out;
             if let Some(words) = search.out_of_reach {
-                return Ok(Single { note: Some(words), ..Single::default() });
+                return Ok(Single { out_of_reach: Some(words), ..Single::default() });
             }
             if let Outcome::Reached(found) = outcome {
                 let after = Layout::parse("layout.toml", &found.text, self.catalog)?;
@@ -308,7 +308,7 @@ impl Question<'_> {
                     cost: is_known.then(|| Delta::between(before.month(), found.price.month())),
                     unknown: unknown.collect(),
                 };
-                return Ok(Single { change: Some((change, after)), left_out, note: None });
+                return Ok(Single { change: Some((change, after)), left_out, out_of_reach: None });
             }
         }
         Ok(Single { left_out, ..Single::default() })
@@ -323,7 +323,7 @@ struct Single {
     /// Number of changes left out because they have downtime.
     left_out: usize,
     /// Why no change helps, if the media are too slow.
-    note: Option<String>,
+    out_of_reach: Option<String>,
 }
 
 /// Returns the need with the rates of one role scaled to `part` millionths.

@@ -53,5 +53,5 @@ pub use goal::Goal;
 pub use load::Load;
 pub use measure::{Bench, Credits, Measured};
 pub use rounds::Rounds;
-pub use system::{System, SystemError};
+pub use system::{System, SystemError, Undone};
 pub use tune::{TuneOptions, Tuned, tune, tune_on};

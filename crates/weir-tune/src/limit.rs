@@ -154,7 +154,7 @@ impl Place {
             CacheMode::ReadWrite => 0,
         };
         match self.cap {
-            Cap::LogRate => rate,
+            Cap::LogRate => writes,
             cap if is_cached(cap) => {
                 if is_local || volume.cache != CacheMode::None {
                     rate
@@ -184,8 +184,13 @@ impl Place {
         };
         match export {
             Some(export) => Setting(vec![of(export)]),
-            // An instance has no caches and no stripes.
-            None if host.instance.is_some() => Setting::default(),
+            // An instance has no caches and no stripes, but files on others take a part of its load.
+            None if host.instance.is_some() => {
+                let is_here = |file: &&File| host.files.iter().any(|own| own.name == file.name);
+                let files = layout.hosts.iter().flat_map(|host| &host.files);
+                let peers = files.filter(|file| !is_here(file)).count();
+                Setting(vec![ExportSetting { peers, ..ExportSetting::default() }])
+            }
             None => Setting(host.exports.iter().map(of).collect()),
         }
     }
@@ -195,7 +200,7 @@ impl Place {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Setting(Vec<ExportSetting>);
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 struct ExportSetting {
     cache: CacheMode,
     unit: Option<u64>,
@@ -205,12 +210,6 @@ struct ExportSetting {
 }
 
 impl Setting {
-    /// Returns the setting of a failure that does not depend on stripe units.
-    pub(crate) fn with_any_units(mut self) -> Self {
-        self.0.iter_mut().for_each(|own| own.unit = None);
-        self
-    }
-
     /// Returns whether a limit with this setting carries no more than one of the same rate with
     /// `other`: caches and files are the same, stripe units are no larger, so that no fewer requests are
     /// split, and the load is divided among no more files.
@@ -274,5 +273,47 @@ pub fn words(cap: Cap) -> &'static str {
         Cap::HostCachedBurstIops => "cached burst IOPS limit of the machine",
         Cap::HostCachedBurstBytes => "cached burst throughput limit of the machine",
         Cap::CacheWriteback => "write-back of the host cache",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_catalog::Catalog;
+    use weir_plan::need::NeedFile;
+
+    /// Returns what a role asks of the disk, of the uncached and of the cached limit of a machine, in operations.
+    fn demands(volume: &str, role: &str) -> [u64; 3] {
+        let text = format!(
+            "[host]\nlimits = {{ uncached = {{ iops = 1 }}, cached = {{ iops = 1 }} }}\ncache = {{ size = \"1 GiB\" \
+             }}\n[[volume]]\nname = \"v\"\nsize = \"9 GiB\"\nlimits = {{ iops = 1 }}\n{volume}\n[[file]]\nname = \
+             \"f\"\nrole = \"{role}\"\nsize = \"8 GiB\"\non = \"v\"\n"
+        );
+        let layout = Layout::parse("layout.toml", &text, &Catalog::builtin()).expect("a layout");
+        let need = format!("[{role}]\nsize = \"8 GiB\"\niops = 1000\nreads = \"70 %\"\n");
+        let need = NeedFile::read("need.toml", &need).and_then(|own| own.need()).expect("a need").0;
+        let places =
+            [(Some(0), Cap::DiskIops), (None, Cap::HostUncachedIops), (None, Cap::HostCachedIops)];
+        places.map(|(export, cap)| Place { host: 0, export, cap }.demand(&layout, &need))
+    }
+
+    #[test]
+    fn a_demand_is_what_passes_a_limit_whatever_the_hits_are() {
+        assert_eq!(demands("", "data"), [1_000, 1_000, 0]);
+        assert_eq!(demands("cache = \"read-only\"", "data"), [300, 300, 1_000]);
+        assert_eq!(demands("cache = \"read-write\"", "tempdb"), [0, 0, 1_000]);
+        assert_eq!(demands("place = \"local\"", "tempdb"), [1_000, 0, 1_000]);
+    }
+
+    #[test]
+    fn only_writes_pass_the_log_rate() {
+        let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, storage = \"1 TiB\" }\n\
+            [[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"100 GiB\"\n";
+        let layout = Layout::parse("layout.toml", text, &Catalog::builtin()).expect("a layout");
+        let need = "[log]\nsize = \"90 GiB\"\nthroughput = \"10 MB/s\"\nreads = \"70 %\"\n";
+        let need = NeedFile::read("need.toml", need).and_then(|own| own.need()).expect("a need").0;
+        let place = Place { host: 0, export: None, cap: Cap::LogRate };
+        let demand = place.demand(&layout, &need);
+        assert!((2_990_000..3_100_000).contains(&demand), "{demand}");
     }
 }

@@ -79,13 +79,13 @@ pub(crate) struct Bounds {
     pub(crate) no_downtime: bool,
 }
 
-/// The order of layouts: the lower price, then fewer changes with downtime, then fewer changes, then the earlier one.
+/// The order of layouts: the lower price, then fewer outages, then fewer changes, then the earlier one.
 type Rank = (PriceRank, usize, usize, usize);
 
 struct Node {
     changes: Vec<Change>,
     /// Number of changes with downtime on the way.
-    stops: usize,
+    outages: usize,
     text: String,
     layout: Layout,
     price: Price,
@@ -109,22 +109,13 @@ struct Failure {
     setting: Setting,
     /// A rate that is too low.
     rate: u64,
-    /// The rate that the need asks of the limit, if this is why it fails.
-    asked: Option<u64>,
 }
 
 impl Failure {
-    /// Notes a limit with a rate at which the load failed in a simulation.
     fn at(place: Place, layout: &Layout, rate: u64) -> Self {
         let export = place.export.map(|_| place.name(layout));
         let setting = place.setting(layout);
-        Self { host: place.host, export, cap: place.cap, setting, rate, asked: None }
-    }
-
-    /// Notes a limit below `least`, of which a need asks more, whatever the stripe units are.
-    fn below(least: u64, place: Place, layout: &Layout, asked: u64) -> Self {
-        let setting = place.setting(layout).with_any_units();
-        Self { setting, asked: Some(asked), ..Self::at(place, layout, least - 1) }
+        Self { host: place.host, export, cap: place.cap, setting, rate }
     }
 
     /// Returns the place of the limit in another layout, if the load fails there as well.
@@ -138,14 +129,6 @@ impl Failure {
         let fails = place.setting(layout).is_no_better_than(&self.setting)
             && place.rate(layout).is_some_and(|rate| rate <= self.rate);
         fails.then_some(place)
-    }
-
-    /// Returns the limit as a reason for changes of another layout, with the factor by which it has to grow, if the load
-    /// fails there as well.
-    fn reason_in(&self, layout: &Layout) -> Option<(Reason, Option<f64>)> {
-        let place = self.place_in(layout)?;
-        let rate = float(place.rate(layout)?.max(1));
-        Some((Reason::Limit(place), self.asked.map(|asked| float(asked) / rate)))
     }
 }
 
@@ -271,12 +254,18 @@ impl<'a> Search<'a> {
             return Ok(search);
         }
         let node =
-            Node { changes: Vec::new(), stops: 0, text: text.to_owned(), layout, price: present };
+            Node { changes: Vec::new(), outages: 0, text: text.to_owned(), layout, price: present };
         search.note_failures(&node, measured);
-        // Every layout that carries the need raises or relieves this limit, so no other change has to come first.
-        let demand = search.failures.iter().filter(|own| own.asked.is_some());
-        match demand.filter_map(|own| own.reason_in(&node.layout)).next() {
-            Some(reason) => search.queue_changes(&node, reason),
+        match search.short(&node.layout) {
+            // Every layout that carries the need raises or relieves this limit, so no other change has to come first.
+            Some((place, factor)) => {
+                search.queue_changes(&node, (Reason::Limit(place), Some(factor)));
+                // The demand is a lower bound, and the measurement may tell more.
+                let lack = search.lack(place, &node.layout, measured);
+                if let Some(lack) = lack.filter(|lack| *lack > factor) {
+                    search.queue_changes(&node, (Reason::Limit(place), Some(lack)));
+                }
+            }
             None => search.branch(&node, measured),
         }
         Ok(search)
@@ -305,10 +294,12 @@ impl<'a> Search<'a> {
             }
             self.visits += 1;
             // A layout that has to fail is not simulated.
-            self.note_demands(&node.layout);
-            let failed = self.failures.iter().find_map(|own| own.reason_in(&node.layout));
-            if let Some(reason) = failed {
-                self.queue_changes(&node, reason);
+            if let Some((place, factor)) = self.short(&node.layout) {
+                self.queue_changes(&node, (Reason::Limit(place), Some(factor)));
+                continue;
+            }
+            if let Some(place) = self.failures.iter().find_map(|own| own.place_in(&node.layout)) {
+                self.queue_changes(&node, (Reason::Limit(place), None));
                 continue;
             }
             if self.simulations >= self.bounds.simulations {
@@ -381,30 +372,35 @@ impl<'a> Search<'a> {
         let text = changes.iter().try_fold(self.start.clone(), |text, own| own.apply(&text))?;
         let layout = Layout::parse("layout.toml", &text, self.bench.catalog).ok()?;
         let price = self.pricer.price(&layout);
-        Some(Node { changes, stops: 0, text, layout, price })
+        Some(Node { changes, outages: 0, text, layout, price })
     }
 
-    /// Notes the limits of a layout at which a need fails in any case, with the rates that it asks of them: without
-    /// bursts, a limit has to be at least that rate.
-    fn note_demands(&mut self, layout: &Layout) {
-        let Load::Needs(needs) = &self.bench.load else { return };
+    /// Returns the first limit of a layout that is below what a need asks of it, and the factor by which it has to grow:
+    /// without bursts, the need fails there in any case.
+    fn short(&self, layout: &Layout) -> Option<(Place, f64)> {
+        Place::all(layout).find_map(|place| Some((place, self.shortfall(place, layout)?)))
+    }
+
+    /// Returns the factor by which a limit has to grow, if it is below what a need asks of it.
+    fn shortfall(&self, place: Place, layout: &Layout) -> Option<f64> {
+        let Load::Needs(needs) = &self.bench.load else { return None };
         if self.bench.credits == Credits::Given {
-            return;
+            return None;
         }
-        for place in Place::all(layout) {
-            let asked = needs.iter().map(|need| place.demand(layout, need)).max().unwrap_or(0);
-            let least = asked - asked / SHORT - 1.min(asked);
-            let is_low = place.rate(layout).is_some_and(|rate| rate < least);
-            let is_known = || self.failures.iter().any(|own| own.place_in(layout) == Some(place));
-            if is_low && !is_known() {
-                self.failures.push(Failure::below(least, place, layout, asked));
-            }
-        }
+        let asked = needs.iter().map(|need| place.demand(layout, need)).max().unwrap_or(0);
+        let least = asked - asked / SHORT - 1.min(asked);
+        let rate = place.rate(layout)?;
+        (rate < least).then(|| float(asked) / float(rate.max(1)))
+    }
+
+    /// Returns the factor by which the load at a limit has to grow, as measured, if it is known.
+    fn lack(&self, place: Place, layout: &Layout, measured: &Measured) -> Option<f64> {
+        let lack = self.goal.lack(measured, |role| place.limits(layout, role));
+        lack.map(|own| own.max(LEAST_GROWTH))
     }
 
     /// Notes the limits at which a layout failed.
     fn note_failures(&mut self, node: &Node, measured: &Measured) {
-        self.note_demands(&node.layout);
         let mut is_first = true;
         let all: u64 = measured.waits.iter().map(|(_, ns)| *ns).sum();
         for (place, ns) in &measured.waits {
@@ -429,10 +425,7 @@ impl<'a> Search<'a> {
     fn branch(&mut self, node: &Node, measured: &Measured) {
         for reason in reasons(&node.layout, measured, self.meets()) {
             let lack = match reason {
-                Reason::Limit(place) => {
-                    let lack = self.goal.lack(measured, |role| place.limits(&node.layout, role));
-                    lack.map(|own| own.max(LEAST_GROWTH))
-                }
+                Reason::Limit(place) => self.lack(place, &node.layout, measured),
                 Reason::Lack(_) | Reason::Media => None,
             };
             self.queue_changes(node, (reason, lack));
@@ -465,21 +458,23 @@ impl<'a> Search<'a> {
         changes.iter().cloned().chain([more]).collect()
     }
 
+    /// Returns whether the load fails at a limit of the layout before a change, and after it as well.
+    fn still_fails(&self, place: Place, (before, after): (&Layout, &Layout)) -> bool {
+        let is_it = |other: &Place| {
+            (other.host, other.cap) == (place.host, place.cap)
+                && other.name(after) == place.name(before)
+        };
+        let mut failed = self.failures.iter().filter_map(|own| own.place_in(after));
+        failed.any(|other| is_it(&other))
+            || Place::all(after).filter(is_it).any(|other| self.shortfall(other, after).is_some())
+    }
+
     /// Queues the changes for a reason: those that bring a limit above the rate at which the load
     /// fails, or all if none does alone.
     fn queue_changes(&mut self, node: &Node, (reason, lack): (Reason, Option<f64>)) {
         if node.changes.len() >= self.bounds.changes {
             return;
         }
-        let still_fails = |candidate: &Candidate| match reason {
-            Reason::Limit(place) => self.failures.iter().any(|own| {
-                own.place_in(&candidate.layout).is_some_and(|other| {
-                    (other.host, other.cap) == (place.host, place.cap)
-                        && other.name(&candidate.layout) == place.name(&node.layout)
-                })
-            }),
-            Reason::Lack(_) | Reason::Media => false,
-        };
         let mut all =
             expand(&node.text, &node.layout, (reason, lack), (self.bench.catalog, &self.pricer));
         all.retain(|own| own.changes.iter().all(|change| (self.allows)(change, &node.layout)));
@@ -487,33 +482,38 @@ impl<'a> Search<'a> {
             // Jobs and databases name their files.
             all.retain(|own| !own.changes.iter().any(adds_a_file));
         }
-        let stops = |own: &Candidate| {
+        let outages = |own: &Candidate| {
             let layouts = (&node.layout, &own.layout);
             let all = own.changes.iter();
             all.filter(|change| has_downtime(change, layouts, self.bench.catalog)).count()
         };
         if self.bounds.no_downtime {
             let before = all.len();
-            all.retain(|own| stops(own) == 0);
+            all.retain(|own| outages(own) == 0);
             self.left_out += before - all.len();
         }
+        let still_fails = |own: &Candidate| match reason {
+            Reason::Limit(place) => self.still_fails(place, (&node.layout, &own.layout)),
+            Reason::Lack(_) | Reason::Media => false,
+        };
         if !all.iter().all(still_fails) {
             all.retain(|own| !still_fails(own));
         }
-        let all: Vec<(usize, Candidate)> = all.into_iter().map(|own| (stops(&own), own)).collect();
-        for (stops, Candidate { changes: more, text, layout, price }) in all {
+        let all: Vec<(usize, Candidate)> =
+            all.into_iter().map(|own| (outages(&own), own)).collect();
+        for (outages, Candidate { changes: more, text, layout, price }) in all {
             if !self.seen.insert(text.clone()) {
                 continue;
             }
-            let stops = node.stops + stops;
+            let outages = node.outages + outages;
             let start = node.changes.clone();
             let changes = more.into_iter().fold(start, |all, own| self.with(&all, own, &text));
             if changes.len() > self.bounds.changes {
                 continue;
             }
-            let rank = (price.rank(&self.present), stops, changes.len(), self.nodes.len());
+            let rank = (price.rank(&self.present), outages, changes.len(), self.nodes.len());
             self.queue.push(Reverse((rank, self.nodes.len())));
-            self.nodes.push(Some(Node { changes, stops, text, layout, price }));
+            self.nodes.push(Some(Node { changes, outages, text, layout, price }));
         }
     }
 }

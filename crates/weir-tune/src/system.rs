@@ -44,19 +44,28 @@ pub trait System {
     /// [`SystemError`] if the system refuses it, or has gone.
     fn apply(&mut self, change: &Change, before: &Layout) -> Result<(), SystemError>;
 
-    /// Undoes all changes, the last first. Returns them in words; by default there is nothing to undo.
+    /// Undoes all changes, the last first. By default there is nothing to undo.
     ///
     /// # Errors
     ///
     /// The reason for which some are still applied.
-    fn undo(&mut self) -> Result<Vec<String>, String> {
-        Ok(Vec::new())
+    fn undo(&mut self) -> Result<Undone, String> {
+        Ok(Undone::default())
     }
 
     /// Returns the commands that undo what is applied, in their order.
     fn undo_commands(&self) -> Vec<String> {
         Vec::new()
     }
+}
+
+/// Changes that were undone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Undone {
+    /// The changes in words.
+    pub changes: Vec<String>,
+    /// Files that were added and stay, since they are in use.
+    pub stay: Vec<String>,
 }
 
 /// A failure of a system.

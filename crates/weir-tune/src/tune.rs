@@ -11,7 +11,7 @@ use crate::load::Load;
 use crate::measure::{Bench, Effort, Measured, note_on_caches};
 use crate::price::Price;
 use crate::search::{Allows, Bounds, Found, Outcome, Search, Stop};
-use crate::system::{Simulated, System, SystemError};
+use crate::system::{Simulated, System, SystemError, Undone};
 use weir_diagnose::Change;
 use weir_layout::{File, Layout};
 use weir_plan::verify::Got;
@@ -299,10 +299,15 @@ impl Walk<'_> {
     /// Undoes all changes of a running system.
     fn undo(&mut self) {
         match self.system.undo() {
-            Ok(undone) if undone.is_empty() => {}
-            Ok(undone) => {
+            Ok(Undone { changes, .. }) if changes.is_empty() => {}
+            Ok(Undone { changes, stay }) => {
                 self.report.verdict.push_str("; all changes are undone");
-                self.report.undone = undone;
+                if !stay.is_empty() {
+                    let files = stay.join(", ");
+                    self.report.verdict +=
+                        &format!(", except that {files} stays, since it is in use");
+                }
+                self.report.undone = changes;
                 self.present = self.start.clone();
                 self.is_measured = true;
             }

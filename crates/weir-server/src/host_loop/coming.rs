@@ -5,7 +5,7 @@ use crate::error::ServerError;
 use crate::volume::{DeviceMap, VolumeBytes, VolumeData};
 use std::sync::Arc;
 use weir_core::{CacheMode, DeviceId, DiskLimits, Refused, VolumeId, VolumeSpec};
-use weir_store::MemoryStore;
+use weir_store::{Extent, ExtentKind, MemoryStore};
 use weir_units::{Bytes, Instant};
 
 impl HostLoop {
@@ -62,6 +62,16 @@ impl HostLoop {
             Err(Refused::Busy) => false,
             Err(error) => unreachable!("{volume:?} is one of this host's: {error}"),
         }
+    }
+
+    /// Returns whether a volume holds no data and has no requests under way. One that cannot tell counts as one with
+    /// data.
+    pub fn is_empty(&self, volume: VolumeId) -> bool {
+        let own = &self.volumes[volume.0];
+        let store = &own.data.store;
+        let is_data = |extent: &Extent| extent.kind == ExtentKind::Data;
+        let extents = store.extents(0, store.size().get(), 2);
+        own.is_idle() && extents.is_ok_and(|all| all.len() <= 1 && !all.iter().any(is_data))
     }
 
     fn share_stores(&mut self) {

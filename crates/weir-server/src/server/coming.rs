@@ -9,7 +9,7 @@ use crate::disk::Disk;
 use crate::error::ServerError;
 use crate::host_loop::Behind;
 use crate::listener::Served;
-use crate::mailbox::{Adding, Message, Removing};
+use crate::mailbox::{Adding, Message, Removed, Removing};
 use crate::starting;
 use crate::volume::VolumeData;
 use serde_json::{Value, json};
@@ -207,7 +207,7 @@ impl Handle {
     ///
     /// [`ServerError`] if there is no such volume, or it is the layout's.
     pub fn delete(&self, name: &str) -> Result<(), ServerError> {
-        self.0.remove(name)
+        self.0.remove(name, false)
     }
 
     /// Resizes a volume, and moves its limits. What is behind a nearer end is forgotten.
@@ -441,15 +441,18 @@ impl Shared {
     }
 
     /// Removes a volume on request of the control socket.
-    pub(super) fn delete(&self, name: &str) -> Result<Value, ServerError> {
+    pub(super) fn delete(&self, name: &str, if_unused: bool) -> Result<Value, ServerError> {
         self.refuse_elsewhere(name, "delete")?;
-        self.remove(name)?;
+        self.remove(name, if_unused)?;
         Ok(json!({ "volume": name }))
     }
 
-    /// Removes a volume with its bytes: its clients are cut off.
-    fn remove(&self, name: &str) -> Result<(), ServerError> {
+    /// Removes a volume with its bytes, whose clients are cut off; or, if it must be unused, only without clients and
+    /// data.
+    fn remove(&self, name: &str, if_unused: bool) -> Result<(), ServerError> {
         let _alone = self.one_at_a_time();
+        // New clients do not find it from here on.
+        let served = self.directory.get(name);
         let (at, id, device, mailbox) = {
             let mut hosts = self.hosts();
             let (at, id) = self.find(&hosts, name)?;
@@ -472,14 +475,20 @@ impl Shared {
             state.changing.insert(id.0, REMOVING);
             (at, id, device, state.mailbox.clone())
         };
-        self.lose_views((at, device), "its volume was deleted");
+        if !if_unused {
+            self.lose_views((at, device), "its volume was deleted");
+        }
         let (told, heard) = channel();
-        mailbox.send(Message::Remove(Removing { volume: id, device, told }));
-        let gone = heard.recv().map_err(|_| gone());
+        mailbox.send(Message::Remove(Removing { volume: id, device, if_unused, told }));
+        let answer = heard.recv().map_err(|_| gone());
         let kept = {
             let state = &mut self.hosts()[at];
             state.changing.remove(&id.0);
-            gone?;
+            if answer? == Removed::InUse {
+                served.into_iter().for_each(|served| self.directory.add(served));
+                let reason = "clients are connected to it, or it holds data";
+                return Err(refuse(name, reason.to_owned()));
+            }
             let kept = state.stored[id.0].take().is_some();
             state.layout.let_go(id);
             state.made.remove(&id.0);

@@ -64,7 +64,7 @@ impl Shared {
                 .and_then(|()| self.resize(&volume, size, Behind::Keep))
                 .map(|tiers| json!({ "volume": volume, "size": size, "tier": tiers.after })),
             Request::Create { host, volume } => self.create(host.as_deref(), &volume),
-            Request::Delete { volume } => self.delete(&volume),
+            Request::Delete { volume, if_unused } => self.delete(&volume, if_unused),
             Request::SetCache { volume, mode } => self.set_cache(&volume, &mode),
             Request::SetTier { volume, tier } => self.set_tier(&volume, &tier),
             Request::SetRates { volume, iops, throughput } => {

@@ -140,7 +140,7 @@ impl Shared {
             (device.ok_or_else(gone)?, hosts[at].mailbox.clone())
         };
         let (told, heard) = channel();
-        mailbox.send(Message::Remove(Removing { volume: late.id, device, told }));
+        mailbox.send(Message::Remove(Removing { volume: late.id, device, if_unused: false, told }));
         heard.recv().map_err(|_| gone())?;
         self.hosts()[at].layout.let_go(late.id);
         Ok(())

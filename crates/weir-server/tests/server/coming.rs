@@ -19,7 +19,7 @@ fn create(server: &Server, volume: NewVolume) -> Result<Value, String> {
 }
 
 fn delete(server: &Server, name: &str) -> Result<Value, String> {
-    let request = Request::Delete { volume: name.to_owned() };
+    let request = Request::Delete { volume: name.to_owned(), if_unused: false };
     server.command(request).map_err(|error| error.to_string())
 }
 
@@ -130,6 +130,39 @@ fn a_volume_that_is_made_has_its_tier_and_is_there_after_a_restart() {
     let refused = "volume \"more\": it is in the layout; remove it there, and then remove its \
                    folder";
     assert_eq!(delete(&server, "more"), Err(refused.to_owned()));
+}
+
+/// A conditional deletion goes by what is stored and who is connected now, also after a restart.
+#[test]
+fn only_a_volume_without_clients_and_data_is_deleted_if_unused() {
+    let place = Place::new();
+    let server = place.serve_kept(PREMIUM);
+    let delete_unused = |server: &Server, name: &str| {
+        let request = Request::Delete { volume: name.to_owned(), if_unused: true };
+        server.command(request).map_err(|error| error.to_string())
+    };
+    let refused =
+        |name: &str| Err(format!("volume {name:?}: clients are connected to it, or it holds data"));
+    create(&server, new("empty", 2)).expect("a volume");
+    create(&server, new("full", 2)).expect("a volume");
+    let mut client = place.open("full");
+    // Its first answer shows that it has been taken in.
+    client.read(0, &mut [0]).expect("a read");
+    assert_eq!(delete_unused(&server, "full"), refused("full"));
+    client.write(1 << 20, b"kept").expect("it is still there");
+    client.flush().expect("a flush");
+    client.close().expect("an end");
+    assert_eq!(delete_unused(&server, "full"), refused("full"));
+    server.stop().expect("a clean end");
+
+    let server = place.serve_kept(PREMIUM);
+    assert_eq!(delete_unused(&server, "full"), refused("full"), "its counters are zero again");
+    delete_unused(&server, "empty").expect("it is unused");
+    assert_eq!(names(&server), ["v", "full"]);
+    let mut found = [0; 4];
+    place.open("full").read(1 << 20, &mut found).expect("new clients find it");
+    assert_eq!(&found, b"kept");
+    server.stop().expect("a clean end");
 }
 
 #[test]

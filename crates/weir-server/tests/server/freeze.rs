@@ -386,7 +386,7 @@ fn a_view_outlives_a_resize_and_not_the_deletion_of_its_volume() {
     client.write(2 << 20, &[9; 4096]).expect("a write");
     assert_eq!(contents(&mut view, 2 << 20, 4096), [1; 4096]);
     drop(client);
-    place.ask(&Control::Delete { volume: "v".to_owned() }).expect("it goes");
+    place.ask(&Control::Delete { volume: "v".to_owned(), if_unused: false }).expect("it goes");
     assert!(view.read(0, &mut [0; 512]).is_err());
     assert!(Connection::open(&place.uri(name)).is_err());
     let told = release(&mut conversation, frozen.freeze, true);

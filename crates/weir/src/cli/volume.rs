@@ -22,14 +22,20 @@ pub(crate) enum VolumeCommand {
                             sales-2 --size 256GiB --role data --database sales")]
     Create(CreateArgs),
     /// Delete a volume that was created with weir volume create, and its data.
-    #[command(after_help = "Example:\n  weir volume delete scratch --yes\n\nIts clients are \
-                            disconnected. Volumes of the layout cannot be deleted.")]
+    #[command(
+        after_help = "Examples:\n  weir volume delete scratch --yes\n  weir volume delete scratch \
+                            --if-unused\n\nIts clients are disconnected. Volumes of the layout cannot be \
+                            deleted."
+    )]
     Delete {
         /// Volume name, as weir volume list shows it
         name: String,
         /// Confirm the deletion; the data cannot be recovered.
         #[arg(long)]
         yes: bool,
+        /// Delete it only if no client is connected to it and it holds no data.
+        #[arg(long, conflicts_with = "yes")]
+        if_unused: bool,
         #[command(flatten)]
         control: ControlArgs,
     },
@@ -50,7 +56,7 @@ pub(crate) enum VolumeCommand {
     /// Give a volume the limits of another tier, under load; its size does not change.
     #[command(after_help = "Example:\n  \
                       weir volume set-tier data P40\n\n\
-                      A disk with a performance tier gets another one, or, with its own tier, none. A volume \
+                      A disk with a performance tier gets another one, and keeps its own tier. A volume \
                       of the layout has its own tier again at the next start. On a managed instance the \
                       tier follows from the size.")]
     SetTier {

@@ -35,13 +35,14 @@ pub(crate) fn volume(command: &VolumeCommand) -> Result<u8, CliError> {
             output::print(&Listing(vec![table]), output.format())?;
         }
         VolumeCommand::Create(args) => create(args)?,
-        VolumeCommand::Delete { name, yes, control } => {
-            if !yes {
+        VolumeCommand::Delete { name, yes, if_unused, control } => {
+            if !yes && !if_unused {
                 return Err(CliError::Refused(format!(
                     "{name}: its data cannot be recovered; confirm the deletion with --yes"
                 )));
             }
-            send(control, &Request::Delete { volume: name.clone() })?;
+            let request = Request::Delete { volume: name.clone(), if_unused: *if_unused };
+            send(control, &request)?;
             output::talk(&format!("{name} is deleted"));
         }
         VolumeCommand::Resize { name, size, control } => {

@@ -397,7 +397,7 @@ fn a_latency_that_no_disk_has_is_said() {
     };
     place.file("need.toml", &stated("[log]\n"));
     let out_of_reach =
-        "the log needs a median latency of 100 us, and the media of its disks alone take ";
+        "the log needs a median latency of 100 us, and the fastest disk of the layout takes ";
     let text = check(&place, &["layout.toml", "--need", "need.toml"], 1, "").replace("\n  ", " ");
     assert!(text.contains(out_of_reach), "{text}");
     let tune = ["tune", "layout.toml", "--need", "need.toml", "-o", "json"];
@@ -410,7 +410,7 @@ fn a_latency_that_no_disk_has_is_said() {
     // Reads of the data may hit a cache.
     place.file("need.toml", &stated("[data]\n"));
     let text = check(&place, &["layout.toml", "--need", "need.toml"], 1, "").replace("\n  ", " ");
-    assert!(!text.contains("the media of its disks"), "{text}");
+    assert!(!text.contains("the fastest disk of the layout"), "{text}");
 }
 
 #[test]

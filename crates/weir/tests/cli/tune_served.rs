@@ -414,7 +414,7 @@ impl Fio {
                 .arg(format!("--uri=nbd+unix:///{export}?socket={}", socket.display()));
         }
         fio.current_dir(place.dir()).stdout(Stdio::null()).stderr(Stdio::null());
-        let fio = Self(fio.spawn().expect("a program"));
+        let mut fio = Self(fio.spawn().expect("a program"));
         let reads = || -> Vec<u64> {
             let (status, _, _) = run(place.weir(&["status", "-o", "json"]));
             let status: Value = serde_json::from_str(&status).expect("JSON");
@@ -423,8 +423,9 @@ impl Fio {
             own.map(|own| own["reads"].as_u64().expect("a count")).collect()
         };
         let before = reads();
+        assert_eq!(before.len(), exports.len(), "{exports:?}");
         while reads().iter().zip(&before).any(|(now, before)| now == before) {
-            thread::yield_now();
+            assert!(fio.0.try_wait().expect("a process").is_none(), "fio has ended");
         }
         fio
     }
@@ -445,11 +446,11 @@ fn until_added(place: &Place, wait: &str) -> (Child, BufReader<ChildStderr>) {
     let mut child = place.weir(&[&args[..], &times].concat()).spawn().expect("a program");
     let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut said = String::new();
-    while !said.contains("waiting for requests to data-2; add it to the database") {
+    while !said.contains("waiting for data-2 to get a share of the requests") {
         assert!(stderr.read_line(&mut said).expect("text") > 0, "{said}");
     }
     let create = "applying: weir volume create data-2 --size \"40 GiB\" --role data --database shop \
-        --control control.sock; to undo: weir volume delete data-2 --control control.sock";
+        --control control.sock; to undo: weir volume delete data-2 --if-unused --control control.sock";
     assert!(said.contains(create), "{said}");
     (child, stderr)
 }
@@ -483,14 +484,23 @@ fn a_file_is_added_under_load_and_measured_when_it_is_used() {
     assert_eq!(report["steps"][0]["change"], "a file data-2 of 40 GiB");
     assert_eq!(
         report["undo"],
-        serde_json::json!(["weir volume delete data-2 --control control.sock"])
+        serde_json::json!(["weir volume delete data-2 --if-unused --control control.sock"])
     );
     assert!(has_volume(&place, "data-2"));
+    // The command deletes it once no client uses it.
+    let delete = ["volume", "delete", "data-2", "--if-unused"];
+    let (_, refused, code) = run(place.weir(&delete));
+    assert_eq!(code, Some(2), "{refused}");
+    assert!(refused.contains("clients are connected to it, or it holds data"), "{refused}");
     drop(fio);
+    while run(place.weir(&delete)).2 != Some(0) {
+        thread::yield_now();
+    }
+    assert!(!has_volume(&place, "data-2"));
     server.stop();
 }
 
-/// A file that nobody uses is deleted again; one that has data stays, and is named.
+/// A file that nobody uses is deleted again, also after an interruption; one that has data stays, and is named.
 #[test]
 fn a_file_that_is_not_used_is_deleted_and_one_with_data_stays() {
     needs!("fio");
@@ -501,27 +511,37 @@ fn a_file_that_is_not_used_is_deleted_and_one_with_data_stays() {
     let (report, code, said) = ended(child, stderr);
     assert_eq!((code, &report["end"]), (Some(3), &"failed".into()), "{said}{report:#}");
     let verdict = report["verdict"].as_str().expect("text");
-    assert!(verdict.contains("no request arrived at data-2 in 1 s"), "{verdict}");
+    assert!(verdict.contains("data-2 got no share of the requests in 1 s"), "{verdict}");
     assert!(verdict.ends_with("all changes are undone"), "{verdict}");
     assert!(!has_volume(&place, "data-2"));
 
     let (child, stderr) = until_added(&place, "300s");
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process");
+    kill_process(pid, Signal::INT).expect("it is running");
+    let (report, code, said) = ended(child, stderr);
+    assert_eq!((code, &report["end"]), (Some(130), &"interrupted".into()), "{said}{report:#}");
+    assert!(!has_volume(&place, "data-2"), "{said}");
+
+    let (child, stderr) = until_added(&place, "3s");
+    // A header alone is no share of the requests.
     let mut client = place.open("data-2");
     client.write(0, &[7; 4096]).expect("a write");
     client.close().expect("an end");
     let (report, code, said) = ended(child, stderr);
-    // The load still goes to the first file alone.
-    assert_eq!((code, &report["end"]), (Some(1), &"unpredicted".into()), "{said}{report:#}");
-    let stays = "data-2 stays, since clients use it; to delete it with its data: weir volume delete data-2 --control \
-        control.sock";
-    assert!(said.contains(stays), "{said}");
-    let undone = "a file data-2 of 40 GiB (data-2 stays, since clients use it)";
-    assert_eq!(report["undone"], serde_json::json!([undone]));
+    assert_eq!((code, &report["end"]), (Some(3), &"failed".into()), "{said}{report:#}");
+    let verdict = report["verdict"].as_str().expect("text");
+    assert!(verdict.ends_with("except that data-2 stays, since it is in use"), "{verdict}");
+    assert!(said.contains("data-2 stays: "), "{said}");
     let mut client = place.open("data-2");
     let mut data = [0; 4096];
     client.read(0, &mut data).expect("a read");
     assert_eq!(data, [7; 4096]);
     client.close().expect("an end");
+    // The next walk needs a layout that has it.
+    let args = ["tune", "layout.toml", "--control", "control.sock", "--need", "need.toml"];
+    let (_, refused, code) = run(place.weir(&args));
+    assert_eq!(code, Some(2), "{refused}");
+    assert!(refused.contains("it has a volume data-2 that is not here"), "{refused}");
     drop(fio);
     server.stop();
 }

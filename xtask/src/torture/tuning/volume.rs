@@ -243,7 +243,7 @@ impl Change {
                 let volume = NewVolume { name, tier, cache: *cache, ..NewVolume::default() };
                 Request::Create { host: None, volume }
             }
-            Self::Delete => Request::Delete { volume: name },
+            Self::Delete => Request::Delete { volume: name, if_unused: false },
             Self::Resize { size, .. } => Request::Resize { volume: name, size: *size },
             Self::Tier(tier) => Request::SetTier { volume: name, tier: tier.clone() },
             Self::Cache(mode) => Request::SetCache { volume: name, mode: mode.name().to_owned() },

@@ -12,12 +12,12 @@ use weir_diagnose::Change;
 use weir_layout::hot_plug::NewVolume;
 use weir_layout::{Export, Host, Layout, Volume};
 use weir_report::number::grouped;
-use weir_report::status::{HostStatus, Status, VolumeStatus};
+use weir_report::status::Status;
 use weir_server::ServerError;
 use weir_server::control::{Request, ask};
 use weir_tune::counters::of_counters;
 use weir_tune::system::ALIKE;
-use weir_tune::{Measured, System, SystemError};
+use weir_tune::{Measured, System, SystemError, Undone};
 use weir_units::{Bytes, BytesPerSec, Iops, Share, Span};
 
 /// The interval at which a wait looks for signals.
@@ -47,7 +47,7 @@ pub(super) struct Served {
     applied: Vec<Applied>,
     /// The longest wait for requests to a file that was added.
     file_wait: Duration,
-    /// Files that were added, and got no request yet.
+    /// Files that were added, and have no share of the requests yet.
     unused: Vec<String>,
 }
 
@@ -146,80 +146,59 @@ impl Served {
         Ok(())
     }
 
-    /// Undoes the last change, and returns it in words. What could not be undone stays noted. A file that was added and
-    /// is in use is not deleted.
-    fn undo_last(&mut self) -> Result<Option<String>, ServerError> {
-        let Some(Applied { words, undo }) = self.applied.last() else { return Ok(None) };
-        let (mut words, mut left) = (words.clone(), undo.len());
+    /// Undoes the last change, and returns the files that stay because they are in use. What could not be undone stays
+    /// noted.
+    fn undo_last(&mut self) -> Result<Vec<String>, ServerError> {
+        let mut stay = Vec::new();
         while let Some(request) = self.applied.last().and_then(|last| last.undo.last()) {
-            let in_use = match request {
-                Request::Delete { volume } => self.is_in_use(volume)?.then(|| volume.clone()),
-                _ => None,
-            };
-            match in_use {
-                Some(file) => {
-                    output::talk(&format!(
-                        "{file} stays, since clients use it; to delete it with its data: {}",
-                        self.command(request)
-                    ));
-                    words += &format!(" ({file} stays, since clients use it)");
+            output::talk(&format!("undoing: {}", self.command(request)));
+            match (ask(&self.control, request), request) {
+                (Ok(_), _) => {}
+                (Err(ServerError::Refused(reason)), Request::Delete { volume, .. }) => {
+                    output::talk(&format!("{volume} stays: {reason}"));
+                    stay.push(volume.clone());
                 }
-                None => {
-                    ask(&self.control, request)?;
-                }
+                (Err(error), _) => return Err(error),
             }
-            left -= 1;
             if let Some(last) = self.applied.last_mut() {
-                last.undo.truncate(left);
+                last.undo.pop();
             }
         }
         self.applied.pop();
-        Ok(Some(words))
+        Ok(stay)
     }
 
-    /// Returns whether clients are connected to a volume, or have written to it.
-    fn is_in_use(&self, volume: &str) -> Result<bool, ServerError> {
-        let hosts = self.status()?.hosts;
-        let is_written =
-            |host: &HostStatus| host.volumes.iter().any(|own| own.name == volume && own.writes > 0);
-        let is_open = |host: &HostStatus| {
-            host.exports.iter().any(|own| own.name == volume && !own.clients.is_empty())
-        };
-        Ok(hosts.iter().any(|host| is_written(host) || is_open(host)))
-    }
-
-    /// Waits until clients use the files that were added.
-    fn wait_for_files(&mut self) -> Result<(), SystemError> {
+    /// Waits until each file that was added gets at least half of an equal share of its role's requests.
+    fn wait_for_files(&mut self, layout: &Layout) -> Result<(), SystemError> {
         if self.unused.is_empty() {
             return Ok(());
         }
+        let failed = |error: ServerError| SystemError::Failed(error.to_string());
         let names = self.unused.join(", ");
         output::talk(&format!(
-            "waiting for requests to {names}; add it to the database, and spread the data over its files"
+            "waiting for {names} to get a share of the requests; add it to the database, and spread the data over \
+             its files"
         ));
         let mut left = self.file_wait;
-        while !self.unused.is_empty() {
-            let status = self.status().map_err(|error| SystemError::Failed(error.to_string()))?;
-            let all: Vec<&VolumeStatus> =
-                status.hosts.iter().flat_map(|own| &own.volumes).collect();
-            self.unused.retain(|file| {
-                !all.iter().any(|own| own.name == *file && own.reads + own.writes > 0)
-            });
+        let mut before = requests_of(&self.status().map_err(failed)?);
+        loop {
+            let tick = left.min(Duration::from_secs(1));
+            self.wait(tick)?;
+            left -= tick;
+            let now = requests_of(&self.status().map_err(failed)?);
+            self.unused.retain(|file| !has_a_share(file, layout, (&before, &now)));
             if self.unused.is_empty() {
-                break;
+                return Ok(());
             }
             if left.is_zero() {
                 return Err(SystemError::Failed(format!(
-                    "no request arrived at {} in {}; --file-wait sets a longer time",
+                    "{} got no share of the requests in {}; --file-wait sets a longer time",
                     self.unused.join(", "),
                     Span::from_nanos(u64::try_from(self.file_wait.as_nanos()).unwrap_or(u64::MAX))
                 )));
             }
-            let tick = left.min(Duration::from_millis(500));
-            self.wait(tick)?;
-            left -= tick;
+            before = now;
         }
-        Ok(())
     }
 
     fn command(&self, request: &Request) -> String {
@@ -253,8 +232,9 @@ impl Served {
                     option("host", host.clone()),
                 )
             }
-            Request::Delete { volume } => {
-                format!("weir volume delete {volume} --control {control}")
+            Request::Delete { volume, if_unused } => {
+                let option = if *if_unused { "if-unused" } else { "yes" };
+                format!("weir volume delete {volume} --{option} --control {control}")
             }
             Request::SetCredits { volume, credits } => {
                 format!("weir volume set-credits {volume} \"{credits}\" --control {control}")
@@ -342,7 +322,7 @@ impl Served {
                 Some(volumes.iter().map(change).collect())
             }
             Change::File { name, like, bytes } => {
-                let delete = Request::Delete { volume: name.clone() };
+                let delete = Request::Delete { volume: name.clone(), if_unused: true };
                 Some(vec![(file_like(layout, like, (name, Bytes::new(*bytes)))?, vec![delete])])
             }
             Change::All(all) => {
@@ -380,7 +360,7 @@ impl System for Served {
         predicted: &Measured,
     ) -> Result<Measured, SystemError> {
         let failed = |error: ServerError| SystemError::Failed(error.to_string());
-        self.wait_for_files()?;
+        self.wait_for_files(layout)?;
         let has_spent = !self.bursts && self.spend_credits().map_err(failed)?;
         if has_spent || !self.applied.is_empty() {
             self.wait(self.settle)?;
@@ -426,7 +406,8 @@ impl System for Served {
                 continue;
             };
             let more = match self.undo_last() {
-                Ok(_) => String::new(),
+                Ok(stay) if stay.is_empty() => String::new(),
+                Ok(stay) => format!("; {} stays, since it is in use", stay.join(", ")),
                 Err(error) => format!("; a part of the change may be applied: {error}"),
             };
             return Err(SystemError::Failed(format!("{error}{more}")));
@@ -434,13 +415,11 @@ impl System for Served {
         Ok(())
     }
 
-    fn undo(&mut self) -> Result<Vec<String>, String> {
-        let mut undone = Vec::new();
+    fn undo(&mut self) -> Result<Undone, String> {
+        let mut undone = Undone::default();
         while let Some(last) = self.applied.last() {
-            for request in last.undo.iter().rev() {
-                output::talk(&format!("undoing: {}", self.command(request)));
-            }
-            undone.extend(self.undo_last().map_err(|error| error.to_string())?);
+            undone.changes.push(last.words.clone());
+            undone.stay.extend(self.undo_last().map_err(|error| error.to_string())?);
         }
         Ok(undone)
     }
@@ -449,6 +428,30 @@ impl System for Served {
         let requests = self.applied.iter().rev().flat_map(|own| own.undo.iter().rev());
         requests.map(|own| self.command(own)).collect()
     }
+}
+
+/// Returns the number of requests to each volume.
+fn requests_of(status: &Status) -> BTreeMap<String, u64> {
+    let volumes = status.hosts.iter().flat_map(|host| &host.volumes);
+    volumes.map(|own| (own.name.clone(), own.reads + own.writes)).collect()
+}
+
+/// Returns whether a file of an instance gets at least half of an equal share of its role's requests between two readings.
+fn has_a_share(
+    file: &str,
+    layout: &Layout,
+    (before, now): (&BTreeMap<String, u64>, &BTreeMap<String, u64>),
+) -> bool {
+    let files = || layout.hosts.iter().flat_map(|host| &host.files);
+    let Some(role) = files().find(|own| own.name == file).map(|own| own.role) else { return false };
+    let count = |name: &str| {
+        let of = |all: &BTreeMap<String, u64>| all.get(name).copied().unwrap_or(0);
+        of(now).saturating_sub(of(before))
+    };
+    let peers: Vec<u64> =
+        files().filter(|own| own.role == role).map(|own| count(&own.name)).collect();
+    let all: u64 = peers.iter().sum();
+    all > 0 && count(file) * 2 * peers.len() as u64 >= all
 }
 
 /// Returns the request for a file with the role, the database and the host of another one.
@@ -503,6 +506,9 @@ fn differences(layout: &Layout, status: &Status) -> Vec<String> {
             all.push(format!("it has no host {}", host.name));
             continue;
         };
+        let is_known = |name: &str| host.volumes.iter().any(|own| own.name == name);
+        let more = served.volumes.iter().filter(|own| !is_known(&own.name));
+        all.extend(more.map(|own| format!("it has a volume {} that is not here", own.name)));
         for volume in &host.volumes {
             let name = &volume.name;
             let Some(own) = served.volumes.iter().find(|own| own.name == *name) else {
