@@ -291,12 +291,26 @@ impl Edition {
         is_burstable(self.provider(), &host.name)
     }
 
-    /// Returns whether a machine may be proposed to replace `in_use`, apart from its architecture: it is burstable only if
-    /// `in_use` is, and no Mac. Without a machine in use, only Macs are excluded.
+    /// Returns whether a machine is for confidential computing, by its name: Azure's DC and EC. It is created as such, and
+    /// no other machine becomes one.
+    #[must_use]
+    pub fn is_confidential(&self, host: &HostSize) -> bool {
+        let name = host.name.trim_start_matches("Standard_");
+        self.provider() == Some("azure")
+            && ["DC", "EC", "NCC"].iter().any(|series| {
+                let number = name.strip_prefix(series);
+                number.is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
+            })
+    }
+
+    /// Returns whether a machine may be proposed to replace `in_use`, apart from its architecture: it is burstable or for
+    /// confidential computing only if `in_use` is, and no Mac. Without a machine in use, only Macs are excluded.
     #[must_use]
     pub fn may_replace(&self, in_use: Option<&HostSize>, host: &HostSize) -> bool {
-        let may_burst = in_use.is_none_or(|own| self.is_burstable(own));
-        (may_burst || !self.is_burstable(host)) && !self.is_mac(host)
+        let may = |is: fn(&Self, &HostSize) -> bool| {
+            in_use.is_none_or(|own| is(self, own)) || !is(self, host)
+        };
+        may(Self::is_burstable) && may(Self::is_confidential) && !self.is_mac(host)
     }
 
     /// Returns a family with provisioned limits.

@@ -22,6 +22,13 @@ impl LayoutText {
         Self { text: Pairs::default().add("edition", Some(edition.to_owned())).lines() }
     }
 
+    /// Writes the region of the prices. It comes before all tables.
+    #[must_use]
+    pub fn in_region(mut self, region: Option<&str>) -> Self {
+        self.text += &Pairs::default().add("region", region.map(str::to_owned)).lines();
+        self
+    }
+
     /// Continues a layout.
     #[must_use]
     pub fn after(text: &str) -> Self {

@@ -287,6 +287,12 @@ impl Volume {
             let reason = format!("it has no tier, so it cannot change to {tier}; {limits}");
             return Err(contradiction(&self.name, reason).at("tier"));
         }
+        let set = |name: &str| Some(edition?.tier(name).ok()?.set.as_str());
+        let own = self.tier.as_deref().and_then(set);
+        if let Some((to, own)) = set(tier).zip(own).filter(|(to, own)| to != own) {
+            let reason = format!("{tier} is a tier of {to}, and its disks are {own}");
+            return Err(contradiction(&self.name, reason).at("tier"));
+        }
         let mut keys = VolumeKeys { size: Some(self.spec.size), ..self.keys.clone() };
         // A disk with a performance tier stays of its own tier.
         match keys.performance_tier {

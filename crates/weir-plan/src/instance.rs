@@ -467,7 +467,8 @@ impl<'a> Instances<'a> {
     /// Begins a layout with its edition and its instance.
     pub(crate) fn host_table(&self, candidate: &Candidate<'_>) -> LayoutText {
         let included = self.included(candidate.storage);
-        let mut text = LayoutText::new(self.edition.name());
+        let mut text =
+            LayoutText::new(self.edition.name()).in_region(self.wishes.region.as_deref());
         text.host(&HostKeys {
             managed_instance: Some(self.kind),
             vcores: Some(candidate.host.vcpus.unwrap_or_default()),

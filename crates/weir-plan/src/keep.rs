@@ -170,7 +170,8 @@ impl Kept {
         ))
     }
 
-    /// Requires the processors and the memory of the machine in use, unless `file` states its own; returns the note.
+    /// Requires the processors and the memory of the machine or instance in use, unless `file` states its own; returns
+    /// the note.
     pub fn no_smaller(
         &self,
         file: &NeedFile,
@@ -178,10 +179,18 @@ impl Kept {
         edition: &Edition,
     ) -> Option<String> {
         let is_stated = file.host.is_some() || file.vcpus.is_some() || file.memory.is_some();
-        let size = edition.host(self.host.as_ref()?).ok()?;
-        if is_stated || self.instance.is_some() {
+        if is_stated {
             return None;
         }
+        if let Some((_, vcores, _)) = self.instance {
+            need.vcpus = vcores;
+            return (!self.is_up).then(|| {
+                format!(
+                    "the instance gets no fewer than {vcores} vCores; state vcpus to allow another number"
+                )
+            });
+        }
+        let size = edition.host(self.host.as_ref()?).ok()?;
         let (vcpus, memory) = (size.vcpus?, size.memory?);
         (need.vcpus, need.memory) = (vcpus, memory);
         // Without downtime, the machine stays, and only what a restart would allow has to be no smaller.

@@ -142,6 +142,8 @@ pub const MOST_FILES: u64 = 8;
 /// Constraints on the layout.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Wishes {
+    /// The region of the edition's prices, which the layout names.
+    pub region: Option<String>,
     /// The families: `vm`, `gp`, `next-gen-gp`, `bc`, `rds` or `postgres`; all of the edition if
     /// empty.
     pub families: Vec<String>,
@@ -503,6 +505,7 @@ impl NeedFile {
     #[must_use]
     pub fn wishes(&self) -> Wishes {
         Wishes {
+            region: self.region.clone(),
             families: self.families.clone(),
             disks: self.disks.clone(),
             host: self.host.clone(),

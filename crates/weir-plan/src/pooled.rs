@@ -313,7 +313,8 @@ impl<'m, 'a> Pools<'m, 'a> {
 
     /// Writes the layout file.
     fn layout_file(&self, candidate: &Candidate<'_>) -> String {
-        let mut text = LayoutText::new(self.machines.edition.name());
+        let mut text = LayoutText::new(self.machines.edition.name())
+            .in_region(self.machines.wishes.region.as_deref());
         text.host(&HostKeys {
             size: Some(candidate.host.name.clone()),
             licence_owned: self.machines.has_licence(),

@@ -495,7 +495,8 @@ impl<'a> Services<'a> {
         if size != disk.size() {
             each.size = Some(size);
         }
-        let mut text = LayoutText::new(self.edition.name());
+        let mut text =
+            LayoutText::new(self.edition.name()).in_region(self.wishes.region.as_deref());
         text.host(&HostKeys { size: Some(host), ..HostKeys::default() });
         match self.unit_of(&candidate.storage) {
             Some(unit) => {

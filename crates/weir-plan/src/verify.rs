@@ -1,7 +1,7 @@
 //! Simulation of a need on a layout.
 //!
 //! Requests arrive at the rates of the need, whether or not earlier ones are complete. They are
-//! spread evenly over each role's files, and caches are warm. Bursts are left out: a plan must hold
+//! spread over each role's files by their sizes, and caches are warm. Bursts are left out: a plan must hold
 //! when credits are spent. If the throughput exceeds the bytes of the operations, it is simulated
 //! on its own, in the largest requests that count as one operation.
 //!
@@ -15,7 +15,7 @@ use crate::share::WHOLE;
 use std::fmt::Write as _;
 use weir_catalog::{Catalog, Edition};
 use weir_core::{GateLimits, Limit};
-use weir_layout::{Export, Host, Layout, LayoutError, Role};
+use weir_layout::{Export, File, Host, Layout, LayoutError, Role};
 use weir_observe::run::Sample;
 use weir_sim::{Options, SimError, Simulation, devices};
 use weir_units::{Bytes, Instant, Span};
@@ -269,12 +269,57 @@ impl Arrivals {
         }
     }
 
-    /// Returns the share of one of `files`; the first files take the remainder.
-    fn of_file(self, at: u64, files: u64) -> Self {
-        let part = |all: u64| all / files + u64::from(at < all % files);
+    /// Returns the share of a file.
+    fn of_file(self, share: FileShare) -> Self {
         match self.bytes {
-            Some(bytes) => Self::at_throughput(part(bytes), self.request),
-            None => Self { rate: part(self.rate), ..self },
+            Some(bytes) => Self::at_throughput(share.of(bytes), self.request),
+            None => Self { rate: share.of(self.rate), ..self },
+        }
+    }
+}
+
+/// The share of a file in the data and the load of its role, by the sizes of the role's files: a database fills them in
+/// proportion.
+#[derive(Debug, Clone, Copy)]
+enum FileShare {
+    /// One of equal files; the first take the remainder.
+    Equal { at: u64, files: u64 },
+    /// The bytes from `start` to `end` of `all` files in a row.
+    BySize { start: u64, end: u64, all: u64 },
+}
+
+impl FileShare {
+    /// Returns the shares of files of these sizes.
+    fn of_sizes(sizes: &[u64]) -> Vec<Self> {
+        let (all, files) = (sizes.iter().sum(), sizes.len() as u64);
+        if sizes.windows(2).all(|pair| pair[0] == pair[1]) {
+            return (0..files).map(|at| Self::Equal { at, files }).collect();
+        }
+        let mut end = 0;
+        let next = |size: &u64| {
+            let start = end;
+            end += size;
+            Self::BySize { start, end, all }
+        };
+        sizes.iter().map(next).collect()
+    }
+
+    /// Returns the file's share of a sum.
+    fn of(self, sum: u64) -> u64 {
+        match self {
+            Self::Equal { at, files } => sum / files + u64::from(at < sum % files),
+            Self::BySize { start, end, all } => {
+                let until = |at: u64| u128::from(sum) * u128::from(at) / u128::from(all.max(1));
+                u64::try_from(until(end) - until(start)).unwrap_or(u64::MAX)
+            }
+        }
+    }
+
+    /// Returns the file's share of the bytes of its role, which is no more than its own size.
+    fn bytes(self, sum: u64) -> u64 {
+        match self {
+            Self::Equal { files, .. } => sum / files,
+            Self::BySize { .. } => self.of(sum),
         }
     }
 }
@@ -302,13 +347,12 @@ pub fn without_bursts(layout: &mut Layout, of_hosts_alone: bool) {
     }
 }
 
-/// Returns the exports and offsets of a role's files, for one database or for all. Databases share
-/// tempdb.
+/// Returns a role's files, for one database or for all. Databases share tempdb.
 fn places<'l>(
     layout: &'l Layout,
     role: Role,
     database: Option<&str>,
-) -> Vec<(&'l Host, &'l Export, u64)> {
+) -> Vec<(&'l Host, &'l Export, &'l File)> {
     let mut found = Vec::new();
     for host in &layout.hosts {
         let is_own =
@@ -316,7 +360,7 @@ fn places<'l>(
         let files = host.files.iter().filter(|file| file.role == role);
         for file in files.filter(|file| is_own(file.database.as_deref())) {
             if let Some(export) = host.export_of(file) {
-                found.push((host, export, file.base.get()));
+                found.push((host, export, file));
             }
         }
     }
@@ -328,7 +372,7 @@ struct Job<'j> {
     name: String,
     role: &'j RoleNeed,
     arrivals: Arrivals,
-    files: u64,
+    share: FileShare,
 }
 
 impl Job<'_> {
@@ -345,8 +389,8 @@ impl Job<'_> {
         };
         let mut volumes = export.volumes.iter().map(|volume| &host.spec.volumes[volume.0]);
         let is_cached = volumes.any(|volume| volume.cache != weir_core::CacheMode::None);
-        let set = own.working_set.unwrap_or(own.size).get() / self.files;
-        let size = if is_cached { set } else { own.size.get() / self.files };
+        let used = own.working_set.filter(|_| is_cached).unwrap_or(own.size);
+        let size = self.share.bytes(used.get());
         if rate > 0 {
             // Requests are aligned to their size, as databases align them.
             let start = start.next_multiple_of(request);
@@ -420,12 +464,13 @@ fn run_for(
         if places.is_empty() {
             return Err(VerifyError::NoPlace { role: own.role.name() });
         }
-        let files = places.len() as u64;
-        for (at, (host, export, start)) in places.into_iter().enumerate() {
-            let arrivals = of(own).of_file(at as u64, files);
+        let sizes: Vec<u64> = places.iter().map(|(.., file)| file.size.get()).collect();
+        let shares = FileShare::of_sizes(&sizes);
+        for (at, ((host, export, file), share)) in places.into_iter().zip(shares).enumerate() {
+            let arrivals = of(own).of_file(share);
             let name = format!("{}{at}", prefix(load, own.role));
-            let job = Job { name, role: own, arrivals, files };
-            if job.write(&mut text, host, export, start) {
+            let job = Job { name, role: own, arrivals, share };
+            if job.write(&mut text, host, export, file.base.get()) {
                 warm.push(export.name.clone());
             }
         }

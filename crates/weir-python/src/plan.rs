@@ -212,6 +212,7 @@ fn keep(
     if file.region.is_none() {
         file.region.clone_from(&own.region);
     }
+    wishes.region.clone_from(&file.region);
     wishes.keep = Some(Kept::from_layout(own, file.no_downtime)?);
     Ok(Some(layout))
 }

@@ -126,14 +126,23 @@ impl Place {
     pub(crate) fn demand(&self, layout: &Layout, need: &Need) -> u64 {
         let Some((host, export)) = self.parts(layout) else { return 0 };
         let of_role = |own: &RoleNeed| {
-            let all = layout.hosts.iter().flat_map(|host| &host.files);
-            let all = all.filter(|file| file.role == own.role).count() as u64;
+            let files = |host: &'_ Host| {
+                let files = host.files.iter().filter(|file| file.role == own.role);
+                files.map(|file| (file.device, file.size.get())).collect::<Vec<_>>()
+            };
+            let all: u64 = layout.hosts.iter().flat_map(files).map(|(_, size)| size).sum();
             let rate = if self.cap.counts_bytes() { own.throughput } else { own.iops };
-            let files = host.files.iter().filter(|file| file.role == own.role);
-            let on = files.filter_map(|file| host.export_of(file));
-            let here = on.filter(|own| export.is_none_or(|export| own.device == export.device));
-            here.map(|export| self.part(host, export, (rate / all.max(1), own.reads)))
-                .fold(0, u64::saturating_add)
+            // A database fills its files in proportion to their sizes.
+            let share = |size: u64| {
+                let part = u128::from(rate) * u128::from(size) / u128::from(all.max(1));
+                u64::try_from(part).unwrap_or(u64::MAX)
+            };
+            let of_file = |(device, size)| {
+                let on = host.exports.iter().find(|own| own.device == device)?;
+                let is_here = export.is_none_or(|export| on.device == export.device);
+                is_here.then(|| self.part(host, on, (share(size), own.reads)))
+            };
+            files(host).into_iter().filter_map(of_file).fold(0, u64::saturating_add)
         };
         let roles = need.roles.iter().filter(|own| self.limits(layout, own.role));
         roles.map(of_role).fold(0, u64::saturating_add)

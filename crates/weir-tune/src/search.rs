@@ -13,7 +13,7 @@ use crate::candidate::{Candidate, MINOR, Meets, Reason, expand, may_bind, out_of
 use crate::downtime::has_downtime;
 use crate::error::TuneError;
 use crate::goal::{Goal, WAITED, is_sure};
-use crate::limit::{Place, Setting};
+use crate::limit::{Place, Setting, words};
 use crate::load::Load;
 use crate::measure::{Bench, Credits, Effort, Measured};
 use crate::price::{Price, PriceRank, Pricer};
@@ -213,6 +213,8 @@ pub(crate) struct Search<'a> {
     pub(crate) left_out: usize,
     /// Why no change helps, if the media are too slow.
     pub(crate) out_of_reach: Option<String>,
+    /// A limit below the need that no change raises far enough.
+    pub(crate) too_low: Option<String>,
     /// Number of layouts simulated.
     pub(crate) simulations: usize,
     /// Number of layouts looked at, simulated or not.
@@ -246,6 +248,7 @@ impl<'a> Search<'a> {
             edge: None,
             left_out: 0,
             out_of_reach: None,
+            too_low: None,
             simulations: 0,
             visits: 0,
         };
@@ -259,7 +262,7 @@ impl<'a> Search<'a> {
         match search.short(&node.layout) {
             // Every layout that carries the need raises or relieves this limit, so no other change has to come first.
             Some((place, factor)) => {
-                search.queue_changes(&node, (Reason::Limit(place), Some(factor)));
+                search.raise(&node, place, factor);
                 // The demand is a lower bound, and the measurement may tell more.
                 let lack = search.lack(place, &node.layout, measured);
                 if let Some(lack) = lack.filter(|lack| *lack > factor) {
@@ -284,30 +287,39 @@ impl<'a> Search<'a> {
     }
 
     fn walk(&mut self) -> Result<Outcome, TuneError> {
+        // The cheapest layout that reaches the goal, until one of nearly its price does with fewer outages.
+        let mut best: Option<Node> = None;
         while let Some(Reverse((_, at))) = self.queue.pop() {
             if (self.stop)() {
                 return Ok(Outcome::Interrupted);
             }
             let Some(node) = self.nodes.get_mut(at).and_then(Option::take) else { continue };
-            if self.visits >= self.bounds.simulations.saturating_mul(VISITS) {
-                return Ok(Outcome::Stopped);
+            match &best {
+                Some(best) if !self.is_close(&node.price, &best.price) => break,
+                Some(best) if node.outages >= best.outages => continue,
+                _ => {}
+            }
+            let most = self.bounds.simulations;
+            if self.visits >= most.saturating_mul(VISITS) || self.simulations >= most {
+                return best.map_or(Ok(Outcome::Stopped), |best| self.found(best));
             }
             self.visits += 1;
             // A layout that has to fail is not simulated.
             if let Some((place, factor)) = self.short(&node.layout) {
-                self.queue_changes(&node, (Reason::Limit(place), Some(factor)));
+                self.raise(&node, place, factor);
                 continue;
             }
             if let Some(place) = self.failures.iter().find_map(|own| own.place_in(&node.layout)) {
                 self.queue_changes(&node, (Reason::Limit(place), None));
                 continue;
             }
-            if self.simulations >= self.bounds.simulations {
-                return Ok(Outcome::Stopped);
-            }
             let (fit, measured) = self.try_out(&node)?;
             if fit == Fit::Reaches {
-                return self.found(node);
+                if node.outages == 0 || node.price.month() <= self.present.month() {
+                    return self.found(node);
+                }
+                best = Some(node);
+                continue;
             }
             self.note_failures(&node, &measured);
             self.branch(&node, &measured);
@@ -315,7 +327,25 @@ impl<'a> Search<'a> {
                 self.edge.get_or_insert(node);
             }
         }
-        Ok(Outcome::Exhausted)
+        best.map_or(Ok(Outcome::Exhausted), |best| self.found(best))
+    }
+
+    /// Returns whether a price is at most 1 % above another, and not beyond the budget if that one is within it.
+    fn is_close(&self, price: &Price, best: &Price) -> bool {
+        let (month, best_month) = (price.month().micros(), best.month().micros());
+        let most = best_month.saturating_add(best_month / 100);
+        let budget = self.bounds.budget.map_or(u64::MAX, |most| most.largest_alike().micros());
+        price.rank(&self.present).0 == best.rank(&self.present).0
+            && month <= most
+            && (month <= budget || best_month > budget)
+    }
+
+    /// Queues the changes that raise a limit which is below the need by a factor.
+    fn raise(&mut self, node: &Node, place: Place, factor: f64) {
+        if !self.queue_changes(node, (Reason::Limit(place), Some(factor))) {
+            let words = || format!("{} of {}", words(place.cap), place.name(&node.layout));
+            self.too_low.get_or_insert_with(words);
+        }
     }
 
     /// Returns a layout that reaches the goal, without useless changes.
@@ -470,10 +500,10 @@ impl<'a> Search<'a> {
     }
 
     /// Queues the changes for a reason: those that bring a limit above the rate at which the load
-    /// fails, or all if none does alone.
-    fn queue_changes(&mut self, node: &Node, (reason, lack): (Reason, Option<f64>)) {
+    /// fails, or all if none does alone. Returns whether one does.
+    fn queue_changes(&mut self, node: &Node, (reason, lack): (Reason, Option<f64>)) -> bool {
         if node.changes.len() >= self.bounds.changes {
-            return;
+            return true;
         }
         let mut all =
             expand(&node.text, &node.layout, (reason, lack), (self.bench.catalog, &self.pricer));
@@ -496,7 +526,8 @@ impl<'a> Search<'a> {
             Reason::Limit(place) => self.still_fails(place, (&node.layout, &own.layout)),
             Reason::Lack(_) | Reason::Media => false,
         };
-        if !all.iter().all(still_fails) {
+        let is_raised = !all.iter().all(still_fails);
+        if is_raised {
             all.retain(|own| !still_fails(own));
         }
         let all: Vec<(usize, Candidate)> =
@@ -515,6 +546,7 @@ impl<'a> Search<'a> {
             self.queue.push(Reverse((rank, self.nodes.len())));
             self.nodes.push(Some(Node { changes, outages, text, layout, price }));
         }
+        is_raised
     }
 }
 

@@ -233,7 +233,7 @@ impl Walk<'_> {
             must_be_sure: !self.system.is_simulated(),
             no_downtime: options.no_downtime,
         };
-        let (outcome, visits, out_of_reach) = {
+        let (outcome, visits, obstacle) = {
             let system = &*self.system;
             let allows = |change: &Change, layout: &Layout| system.can_apply(change, layout);
             let stop = || system.is_interrupted();
@@ -244,7 +244,10 @@ impl Walk<'_> {
             self.report.simulated = search.simulations;
             let is_short = !matches!(outcome, Outcome::Reached(_)) && search.left_out > 0;
             self.report.notes.extend(is_short.then(|| LEFT_OUT.to_owned()));
-            (outcome, search.visits, search.out_of_reach)
+            let too_low = search.too_low.map(|limit| {
+                format!("the need is above the {limit}, and nothing on offer raises it far enough")
+            });
+            (outcome, search.visits, search.out_of_reach.or(too_low))
         };
         match outcome {
             Outcome::Reached(found) => {
@@ -256,7 +259,7 @@ impl Walk<'_> {
                 }
             }
             Outcome::BeyondBudget(found) => self.beyond(&found, options.budget),
-            Outcome::Exhausted => match out_of_reach {
+            Outcome::Exhausted => match obstacle {
                 Some(words) => {
                     let words = format!("no change of this layout reaches the goal: {words}");
                     self.end(TuneEnd::Exhausted, words);
@@ -467,9 +470,11 @@ impl Walk<'_> {
             return Ok(true);
         }
         let words = format!(
-            "{} did not bring what was predicted, but is {} off",
+            "{}: the measurement differs from the prediction by {} ({} predicted, {} measured)",
             change.words(),
-            percent(deviation)
+            percent(deviation),
+            figures(&predicted),
+            figures(&self.present.measured)
         );
         if self.goal.is_met(&self.present.measured) {
             self.report.notes.push(words);

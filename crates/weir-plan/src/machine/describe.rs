@@ -148,8 +148,13 @@ impl<'a> Machines<'a> {
                  there{advice}"
             )));
         }
-        let obstacle = in_use.and_then(|own| edition.obstacle(own, candidate.host));
-        all.extend(obstacle.map(Reason::key));
+        if let Some(own) = in_use.filter(|own| own.qualified() != candidate.host.qualified()) {
+            let restart = || {
+                format!("the machine becomes {name} instead of {}, for which it restarts", own.name)
+            };
+            let obstacle = edition.obstacle(own, candidate.host);
+            all.push(Reason::key(obstacle.unwrap_or_else(restart)));
+        }
         if edition.is_burstable(candidate.host) {
             all.push(Reason::key(format!(
                 "{name} is burstable: its processors run at full speed only while their credits last, \
@@ -203,7 +208,8 @@ impl<'a> Machines<'a> {
     pub(super) fn layout_file(&self, need: &Need, candidate: &Candidate<'_>) -> String {
         let is_single = self.edition.host(&candidate.host.name).is_ok();
         let size = if is_single { candidate.host.name.clone() } else { candidate.host.qualified() };
-        let mut text = LayoutText::new(self.edition.name());
+        let mut text =
+            LayoutText::new(self.edition.name()).in_region(self.wishes.region.as_deref());
         text.host(&HostKeys {
             size: Some(size),
             licence_owned: self.has_licence(),

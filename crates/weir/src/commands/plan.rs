@@ -41,6 +41,10 @@ pub(crate) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let edition = edition(&file, there, catalog)?;
     let kept = wishes.keep.as_ref();
     notes.extend(kept.and_then(|kept| kept.no_smaller(&file, &mut need, edition)));
+    if args.prices.is_some() {
+        // A layout names only regions of the edition's own prices.
+        wishes.region = None;
+    }
     let own = prices::own(args.prices.as_deref())?;
     let (book, of_prices) = prices::book(&file, edition, args.prices.as_deref(), &own)?;
     notes.splice(0..0, of_prices);
@@ -162,6 +166,7 @@ fn keep<'a>(
     if file.region.is_none() {
         file.region.clone_from(&layout.region);
     }
+    wishes.region.clone_from(&file.region);
     wishes.keep = Some(Kept::from_layout(&layout, file.no_downtime)?);
     Ok(Some(edition_there(path, &layout, catalog)?))
 }

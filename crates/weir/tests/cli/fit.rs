@@ -388,6 +388,23 @@ fn a_role_without_a_file_is_placed_and_said() {
     assert!(!text.contains("has no file for it"), "{text}");
 }
 
+/// A role's load and data are divided among its files by their sizes.
+#[test]
+fn files_of_unequal_sizes_carry_their_share() {
+    let place = place();
+    let layout = "edition = \"azure-now\"\nhost = { size = \"E8s_v3\" }\n[[volume]]\nname = \"a\"\ntier = \"P20\"\n\
+        [[volume]]\nname = \"b\"\ntier = \"P10\"\n[[file]]\nname = \"d1\"\nrole = \"data\"\nsize = \"400 GiB\"\non = \
+        \"a\"\n[[file]]\nname = \"d2\"\nrole = \"data\"\nsize = \"100 GiB\"\non = \"b\"\n";
+    place.file("unequal.toml", layout);
+    let need =
+        |iops: u32| format!("[data]\niops = {iops}\nrequest = \"8 KiB\"\nreads = \"100 %\"\n");
+    // A fifth of the load is on a P10 with 500 IOPS.
+    place.file("need.toml", &need(2_200));
+    check(&place, &["unequal.toml", "--need", "need.toml"], 0, "yes: ");
+    place.file("need.toml", &need(2_600));
+    check(&place, &["unequal.toml", "--need", "need.toml"], 1, "disk IOPS limit of b: 500 IOPS");
+}
+
 /// A latency below that of the media ends the search at once, unless a cache may serve the reads.
 #[test]
 fn a_latency_that_no_disk_has_is_said() {
