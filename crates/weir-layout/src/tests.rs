@@ -154,6 +154,10 @@ fn a_raised_disk_gets_another_performance_tier_or_its_own_limits() {
         let limit = changed.spec.limits.gate.iops.map(|limit| limit.rate.get());
         assert_eq!(limit, Some(iops), "{tier}");
     }
+    let error = host.retiered(VolumeId(0), "E30", edition).expect_err("another family");
+    assert!(
+        error.to_string().contains("E30 is a tier of standard-ssd, and its disks are premium-ssd")
+    );
     let error = host.retiered(VolumeId(0), "P10", edition).expect_err("a lower tier");
     assert!(error.to_string().contains("performance_tier P10 is not above P20"), "{error}");
 }

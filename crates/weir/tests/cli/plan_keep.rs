@@ -193,3 +193,34 @@ fn a_host_cache_is_switched_on_for_a_stated_working_set() {
     place.file("need.toml", &need("", 7_000));
     assert!(!first(&keep).contains("cached"), "the hits are unknown");
 }
+
+/// An instance keeps its vCores, a layout its region, and another machine is said to restart.
+#[test]
+fn a_plan_keeps_what_nobody_asked_to_change() {
+    let place = Place::new();
+    let instance = "edition = \"azure-mi-now\"\nregion = \"westeurope\"\nhost = { managed_instance = \"gp\", vcores = 8, \
+        storage = \"256 GiB\" }\n[[file]]\nname = \"d\"\nrole = \"data\"\nsize = \"100 GiB\"\n[[file]]\nname = \"l\"\n\
+        role = \"log\"\nsize = \"20 GiB\"\n";
+    place.file("now.toml", instance);
+    let need = "[data]\nsize = \"90 GiB\"\niops = 300\n[log]\nsize = \"15 GiB\"\nthroughput = \"2 MB/s\"\n";
+    place.file("need.toml", need);
+    let keep = ["--need", "need.toml", "--keep", "now.toml"];
+    let text = met(&place, &keep);
+    assert!(text.starts_with("plan: gp with 8 vCores"), "{text}");
+    assert!(text.contains("the instance gets no fewer than 8 vCores; state vcpus"), "{text}");
+    assert!(text.contains("\nregion = \"West Europe\"\n"), "{text}");
+    place.file("need.toml", &format!("vcpus = 4\n{need}"));
+    assert!(met(&place, &keep).starts_with("plan: gp with 4 vCores"));
+
+    let machine = "edition = \"azure-now\"\nregion = \"westeurope\"\nhost = { size = \"E8s_v3\" }\n[[volume]]\nname = \
+        \"d\"\ntier = \"P30\"\n[[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"800 GiB\"\non = \"d\"\n";
+    place.file("now.toml", machine);
+    place.file("need.toml", "[data]\nsize = \"800 GiB\"\niops = 4000\n");
+    let text = met(&place, &keep);
+    let name = text.lines().next().and_then(|line| line.split([' ', ':']).nth(2));
+    let name = name.expect("a machine");
+    let restarts =
+        format!("the machine becomes {name} instead of Standard_E8s_v3, for which it restarts");
+    assert!(text.contains(&restarts) || text.contains("Azure refuses to resize"), "{text}");
+    assert!(text.contains("\nregion = \"westeurope\"\n"), "{text}");
+}

@@ -534,3 +534,17 @@ fn a_stripe_buys_what_its_split_requests_ask_for() {
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stdout.contains("cheapest single change to yes: data with 15"), "{stdout}");
 }
+
+/// A change without downtime costs up to 1 % more than one for which data is copied, and comes first.
+#[test]
+fn data_is_not_copied_to_save_one_per_cent() {
+    let place = place();
+    let layout = "edition = \"azure-now\"\nregion = \"westeurope\"\nhost = { size = \"E8ds_v5\" }\n[[volume]]\nname = \
+        \"data\"\ntier = \"P20\"\n[[volume]]\nname = \"log\"\ntier = \"P10\"\n";
+    place.file("layout.toml", layout);
+    place.file("need.toml", &need(2_100, "60 MB/s"));
+    let report = json(&place, &["layout.toml", "--need", "need.toml"], 0);
+    let online = json(&place, &["layout.toml", "--need", "need.toml", "--no-downtime"], 0);
+    assert_eq!(report["steps"][0]["change"], "log as P15", "{report:#}");
+    assert_eq!(report["price"], online["price"]);
+}
