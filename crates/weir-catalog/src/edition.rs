@@ -303,14 +303,15 @@ impl Edition {
             })
     }
 
-    /// Returns whether a machine may be proposed to replace `in_use`, apart from its architecture: it is burstable or for
-    /// confidential computing only if `in_use` is, and no Mac. Without a machine in use, only Macs are excluded.
+    /// Returns whether a machine may be proposed to replace `in_use`, apart from its architecture: it is burstable only if
+    /// `in_use` is, for confidential computing if and only if `in_use` is, and no Mac. Without a machine in use, only Macs
+    /// are excluded.
     #[must_use]
     pub fn may_replace(&self, in_use: Option<&HostSize>, host: &HostSize) -> bool {
-        let may = |is: fn(&Self, &HostSize) -> bool| {
-            in_use.is_none_or(|own| is(self, own)) || !is(self, host)
-        };
-        may(Self::is_burstable) && may(Self::is_confidential) && !self.is_mac(host)
+        let may_burst = in_use.is_none_or(|own| self.is_burstable(own));
+        let is_as_confidential =
+            in_use.is_none_or(|own| self.is_confidential(own) == self.is_confidential(host));
+        (may_burst || !self.is_burstable(host)) && is_as_confidential && !self.is_mac(host)
     }
 
     /// Returns a family with provisioned limits.

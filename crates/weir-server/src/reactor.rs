@@ -341,7 +341,9 @@ impl Reactor {
             (connection.device == removing.device).then_some(connection.id)
         };
         let cut: Vec<ClientId> = self.clients.open.iter().filter_map(is_cut).collect();
-        if removing.if_unused && (!cut.is_empty() || !self.host.is_empty(removing.volume)) {
+        if removing.if_unused
+            && (!cut.is_empty() || !self.host.is_empty(removing.volume, removing.device))
+        {
             let _ = removing.told.send(Removed::InUse);
             return;
         }

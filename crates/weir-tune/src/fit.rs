@@ -285,6 +285,7 @@ impl Question<'_> {
                 simulations: SIMULATIONS,
                 must_be_sure: false,
                 no_downtime: self.options.no_downtime,
+                avoids_outages: false,
             };
             let all: &dyn Fn(&Change, &Layout) -> bool = &|_, _| true;
             let bounds = (bounds, all, &(|| false) as Stop<'_>);

@@ -2,7 +2,8 @@
 //!
 //! Layouts are simulated in the order of their price. If a layout misses the goal, limits hold its load
 //! back, and only changes that raise or relieve one of them lead on from it. So the first layout that
-//! reaches the goal is the cheapest that these changes can build.
+//! reaches the goal is the cheapest that these changes can build. Unless that one is free, tuning takes one
+//! of nearly its price if fewer of its changes have downtime.
 //!
 //! A layout is not simulated if it has to fail: if a limit is below the rate of the need, or is no higher
 //! than where the same load failed at it before. Its changes of that limit come next. A load fails at a
@@ -77,6 +78,8 @@ pub(crate) struct Bounds {
     pub(crate) must_be_sure: bool,
     /// True if changes with downtime are left out.
     pub(crate) no_downtime: bool,
+    /// True if a layout of up to 1 % more than the cheapest counts if fewer of its changes have downtime.
+    pub(crate) avoids_outages: bool,
 }
 
 /// The order of layouts: the lower price, then fewer outages, then fewer changes, then the earlier one.
@@ -201,6 +204,7 @@ pub(crate) struct Search<'a> {
     stop: Stop<'a>,
     /// The text of the layout at the start.
     start: String,
+    start_layout: Layout,
     present: Price,
     pricer: Pricer<'a>,
     nodes: Vec<Option<Node>>,
@@ -239,6 +243,7 @@ impl<'a> Search<'a> {
             allows,
             stop,
             start: text.to_owned(),
+            start_layout: layout.clone(),
             present: present.clone(),
             pricer,
             nodes: Vec::new(),
@@ -287,21 +292,21 @@ impl<'a> Search<'a> {
     }
 
     fn walk(&mut self) -> Result<Outcome, TuneError> {
-        // The cheapest layout that reaches the goal, until one of nearly its price does with fewer outages.
-        let mut best: Option<Node> = None;
+        // The layout that reaches the goal with the fewest outages, for nearly the price of the cheapest.
+        let mut best: Option<(Price, Node)> = None;
         while let Some(Reverse((_, at))) = self.queue.pop() {
             if (self.stop)() {
                 return Ok(Outcome::Interrupted);
             }
             let Some(node) = self.nodes.get_mut(at).and_then(Option::take) else { continue };
             match &best {
-                Some(best) if !self.is_close(&node.price, &best.price) => break,
-                Some(best) if node.outages >= best.outages => continue,
+                Some((cheapest, _)) if !self.is_close(&node.price, cheapest) => break,
+                Some((_, best)) if node.outages >= best.outages => continue,
                 _ => {}
             }
             let most = self.bounds.simulations;
             if self.visits >= most.saturating_mul(VISITS) || self.simulations >= most {
-                return best.map_or(Ok(Outcome::Stopped), |best| self.found(best));
+                return best.map_or(Ok(Outcome::Stopped), |(_, best)| self.found(best));
             }
             self.visits += 1;
             // A layout that has to fail is not simulated.
@@ -315,10 +320,14 @@ impl<'a> Search<'a> {
             }
             let (fit, measured) = self.try_out(&node)?;
             if fit == Fit::Reaches {
-                if node.outages == 0 || node.price.month() <= self.present.month() {
+                let month = node.price.month();
+                let is_dear = self.bounds.budget.is_some_and(|most| month > most.largest_alike());
+                let is_free = month <= self.present.month();
+                if !self.bounds.avoids_outages || node.outages == 0 || is_free || is_dear {
                     return self.found(node);
                 }
-                best = Some(node);
+                let cheapest = best.map_or_else(|| node.price.clone(), |(cheapest, _)| cheapest);
+                best = Some((cheapest, node));
                 continue;
             }
             self.note_failures(&node, &measured);
@@ -327,17 +336,15 @@ impl<'a> Search<'a> {
                 self.edge.get_or_insert(node);
             }
         }
-        best.map_or(Ok(Outcome::Exhausted), |best| self.found(best))
+        best.map_or(Ok(Outcome::Exhausted), |(_, best)| self.found(best))
     }
 
-    /// Returns whether a price is at most 1 % above another, and not beyond the budget if that one is within it.
-    fn is_close(&self, price: &Price, best: &Price) -> bool {
-        let (month, best_month) = (price.month().micros(), best.month().micros());
-        let most = best_month.saturating_add(best_month / 100);
+    /// Returns whether a price is within the budget and at most 1 % above the cheapest.
+    fn is_close(&self, price: &Price, cheapest: &Price) -> bool {
+        let (month, least) = (price.month().micros(), cheapest.month().micros());
         let budget = self.bounds.budget.map_or(u64::MAX, |most| most.largest_alike().micros());
-        price.rank(&self.present).0 == best.rank(&self.present).0
-            && month <= most
-            && (month <= budget || best_month > budget)
+        price.rank(&self.present).0 == cheapest.rank(&self.present).0
+            && month <= least.saturating_add(least / 100).min(budget)
     }
 
     /// Queues the changes that raise a limit which is below the need by a factor.
@@ -500,53 +507,54 @@ impl<'a> Search<'a> {
     }
 
     /// Queues the changes for a reason: those that bring a limit above the rate at which the load
-    /// fails, or all if none does alone. Returns whether one does.
+    /// fails, or all if none does alone. Returns whether one does, or was left out.
     fn queue_changes(&mut self, node: &Node, (reason, lack): (Reason, Option<f64>)) -> bool {
         if node.changes.len() >= self.bounds.changes {
             return true;
         }
         let mut all =
             expand(&node.text, &node.layout, (reason, lack), (self.bench.catalog, &self.pricer));
+        let offered = all.len();
         all.retain(|own| own.changes.iter().all(|change| (self.allows)(change, &node.layout)));
         if !matches!(self.bench.load, Load::Needs(_)) {
             // Jobs and databases name their files.
             all.retain(|own| !own.changes.iter().any(adds_a_file));
         }
-        let outages = |own: &Candidate| {
-            let layouts = (&node.layout, &own.layout);
-            let all = own.changes.iter();
-            all.filter(|change| has_downtime(change, layouts, self.bench.catalog)).count()
-        };
         if self.bounds.no_downtime {
             let before = all.len();
-            all.retain(|own| outages(own) == 0);
+            let stops = |own: &Candidate, change: &Change| {
+                has_downtime(change, (&node.layout, &own.layout), self.bench.catalog)
+            };
+            all.retain(|own| !own.changes.iter().any(|change| stops(own, change)));
             self.left_out += before - all.len();
         }
         let still_fails = |own: &Candidate| match reason {
             Reason::Limit(place) => self.still_fails(place, (&node.layout, &own.layout)),
             Reason::Lack(_) | Reason::Media => false,
         };
+        // Changes that were left out may raise it.
+        let is_restricted = all.len() < offered;
         let is_raised = !all.iter().all(still_fails);
         if is_raised {
             all.retain(|own| !still_fails(own));
         }
-        let all: Vec<(usize, Candidate)> =
-            all.into_iter().map(|own| (outages(&own), own)).collect();
-        for (outages, Candidate { changes: more, text, layout, price }) in all {
+        for Candidate { changes: more, text, layout, price } in all {
             if !self.seen.insert(text.clone()) {
                 continue;
             }
-            let outages = node.outages + outages;
             let start = node.changes.clone();
             let changes = more.into_iter().fold(start, |all, own| self.with(&all, own, &text));
             if changes.len() > self.bounds.changes {
                 continue;
             }
+            let layouts = (&self.start_layout, &layout);
+            let stops = |change: &&Change| has_downtime(change, layouts, self.bench.catalog);
+            let outages = changes.iter().filter(stops).count();
             let rank = (price.rank(&self.present), outages, changes.len(), self.nodes.len());
             self.queue.push(Reverse((rank, self.nodes.len())));
             self.nodes.push(Some(Node { changes, outages, text, layout, price }));
         }
-        is_raised
+        is_raised || is_restricted
     }
 }
 

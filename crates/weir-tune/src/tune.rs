@@ -232,6 +232,7 @@ impl Walk<'_> {
             simulations: options.simulations.unwrap_or(400),
             must_be_sure: !self.system.is_simulated(),
             no_downtime: options.no_downtime,
+            avoids_outages: true,
         };
         let (outcome, visits, obstacle) = {
             let system = &*self.system;

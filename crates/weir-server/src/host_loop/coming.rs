@@ -64,14 +64,18 @@ impl HostLoop {
         }
     }
 
-    /// Returns whether a volume holds no data and has no requests under way. One that cannot tell counts as one with
-    /// data.
-    pub fn is_empty(&self, volume: VolumeId) -> bool {
+    /// Returns whether a volume holds no data, in its cache neither, and has no requests under way. One that cannot tell
+    /// counts as one with data.
+    pub fn is_empty(&self, volume: VolumeId, device: DeviceId) -> bool {
         let own = &self.volumes[volume.0];
+        let is_asked = self.pending.iter().any(|(_, pending)| pending.device == device.0);
+        if is_asked || !own.is_idle() || !own.is_clean() {
+            return false;
+        }
         let store = &own.data.store;
         let is_data = |extent: &Extent| extent.kind == ExtentKind::Data;
         let extents = store.extents(0, store.size().get(), 2);
-        own.is_idle() && extents.is_ok_and(|all| all.len() <= 1 && !all.iter().any(is_data))
+        extents.is_ok_and(|all| all.len() <= 1 && !all.iter().any(is_data))
     }
 
     fn share_stores(&mut self) {

@@ -475,18 +475,22 @@ impl Shared {
             state.changing.insert(id.0, REMOVING);
             (at, id, device, state.mailbox.clone())
         };
-        if !if_unused {
-            self.lose_views((at, device), "its volume was deleted");
-        }
-        let (told, heard) = channel();
-        mailbox.send(Message::Remove(Removing { volume: id, device, if_unused, told }));
-        let answer = heard.recv().map_err(|_| gone());
+        let answer = if if_unused && self.has_views((at, device)) {
+            Ok(Removed::InUse)
+        } else {
+            if !if_unused {
+                self.lose_views((at, device), "its volume was deleted");
+            }
+            let (told, heard) = channel();
+            mailbox.send(Message::Remove(Removing { volume: id, device, if_unused, told }));
+            heard.recv().map_err(|_| gone())
+        };
         let kept = {
             let state = &mut self.hosts()[at];
             state.changing.remove(&id.0);
             if answer? == Removed::InUse {
                 served.into_iter().for_each(|served| self.directory.add(served));
-                let reason = "clients are connected to it, or it holds data";
+                let reason = "clients are connected to it, a backup reads it, or it holds data";
                 return Err(refuse(name, reason.to_owned()));
             }
             let kept = state.stored[id.0].take().is_some();

@@ -333,6 +333,13 @@ impl Shared {
         }
     }
 
+    /// Returns whether a device has a frozen view.
+    pub(super) fn has_views(&self, device: (usize, DeviceId)) -> bool {
+        let freezes = self.freezes();
+        let mut kept = freezes.open.values().flat_map(|freeze| &freeze.exports);
+        kept.any(|kept| kept.device == device)
+    }
+
     /// Ends all freezes, and allows no more.
     pub(super) fn end_freezes(&self) {
         let open = {

@@ -7,7 +7,7 @@ use weir_layout::Role;
 use weir_layout::hot_plug::NewVolume;
 use weir_server::Server;
 use weir_server::control::Request;
-use weir_units::{Bytes, BytesPerSec, Iops};
+use weir_units::{Bytes, BytesPerSec, CacheMode, Iops};
 
 fn new(name: &str, mib: u64) -> NewVolume {
     NewVolume { name: name.to_owned(), size: Some(Bytes::mib(mib)), ..NewVolume::default() }
@@ -141,10 +141,21 @@ fn only_a_volume_without_clients_and_data_is_deleted_if_unused() {
         let request = Request::Delete { volume: name.to_owned(), if_unused: true };
         server.command(request).map_err(|error| error.to_string())
     };
-    let refused =
-        |name: &str| Err(format!("volume {name:?}: clients are connected to it, or it holds data"));
+    let refused = |name: &str| {
+        Err(format!(
+            "volume {name:?}: clients are connected to it, a backup reads it, or it holds data"
+        ))
+    };
     create(&server, new("empty", 2)).expect("a volume");
     create(&server, new("full", 2)).expect("a volume");
+    // What is only in a write-back cache is data, too.
+    let cached = NewVolume { cache: CacheMode::ReadWrite, ..new("cached", 2) };
+    create(&server, cached).expect("a volume");
+    let mut client = place.open("cached");
+    client.write(0, b"kept").expect("a write");
+    client.close().expect("an end");
+    assert_eq!(delete_unused(&server, "cached"), refused("cached"));
+    delete(&server, "cached").expect("a volume");
     let mut client = place.open("full");
     // Its first answer shows that it has been taken in.
     client.read(0, &mut [0]).expect("a read");

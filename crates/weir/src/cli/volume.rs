@@ -22,11 +22,11 @@ pub(crate) enum VolumeCommand {
                             sales-2 --size 256GiB --role data --database sales")]
     Create(CreateArgs),
     /// Delete a volume that was created with weir volume create, and its data.
-    #[command(
-        after_help = "Examples:\n  weir volume delete scratch --yes\n  weir volume delete scratch \
-                            --if-unused\n\nIts clients are disconnected. Volumes of the layout cannot be \
-                            deleted."
-    )]
+    #[command(after_help = "Examples:\n  \
+                      weir volume delete scratch --yes\n  \
+                      weir volume delete scratch --if-unused\n\n\
+                      Clients are disconnected; with --if-unused, a volume with clients is not deleted. Volumes of \
+                      the layout cannot be deleted.")]
     Delete {
         /// Volume name, as weir volume list shows it
         name: String,

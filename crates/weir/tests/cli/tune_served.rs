@@ -491,7 +491,10 @@ fn a_file_is_added_under_load_and_measured_when_it_is_used() {
     let delete = ["volume", "delete", "data-2", "--if-unused"];
     let (_, refused, code) = run(place.weir(&delete));
     assert_eq!(code, Some(2), "{refused}");
-    assert!(refused.contains("clients are connected to it, or it holds data"), "{refused}");
+    assert!(
+        refused.contains("clients are connected to it, a backup reads it, or it holds data"),
+        "{refused}"
+    );
     drop(fio);
     while run(place.weir(&delete)).2 != Some(0) {
         thread::yield_now();

@@ -23,6 +23,9 @@ use weir_units::{Bytes, BytesPerSec, Iops, Share, Span};
 /// The interval at which a wait looks for signals.
 const TICK: Duration = Duration::from_millis(50);
 
+/// Seconds in a row in which added files get their share of the requests: a header or a probe takes less.
+const SHARED_SECONDS: u32 = 3;
+
 /// A change that is applied.
 struct Applied {
     words: String,
@@ -47,6 +50,8 @@ pub(super) struct Served {
     applied: Vec<Applied>,
     /// The longest wait for requests to a file that was added.
     file_wait: Duration,
+    /// Deletions of files that were added and stay.
+    stay: Vec<Request>,
     /// Files that were added, and have no share of the requests yet.
     unused: Vec<String>,
 }
@@ -61,6 +66,7 @@ impl Served {
             window: time(args.window, 10),
             settle: time(args.settle, 2),
             file_wait: time(args.file_wait, 600),
+            stay: Vec::new(),
             unused: Vec::new(),
             bursts,
             signals: Signals::catch()?,
@@ -155,8 +161,13 @@ impl Served {
             match (ask(&self.control, request), request) {
                 (Ok(_), _) => {}
                 (Err(ServerError::Refused(reason)), Request::Delete { volume, .. }) => {
-                    output::talk(&format!("{volume} stays: {reason}"));
-                    stay.push(volume.clone());
+                    let (volume, request) = (volume.clone(), request.clone());
+                    let hosts = self.status()?.hosts;
+                    if hosts.iter().flat_map(|own| &own.volumes).any(|own| own.name == volume) {
+                        output::talk(&format!("{volume} stays: {reason}"));
+                        stay.push(volume);
+                        self.stay.push(request);
+                    }
                 }
                 (Err(error), _) => return Err(error),
             }
@@ -181,13 +192,17 @@ impl Served {
         ));
         let mut left = self.file_wait;
         let mut before = requests_of(&self.status().map_err(failed)?);
+        let mut seconds = 0;
         loop {
             let tick = left.min(Duration::from_secs(1));
             self.wait(tick)?;
             left -= tick;
             let now = requests_of(&self.status().map_err(failed)?);
-            self.unused.retain(|file| !has_a_share(file, layout, (&before, &now)));
-            if self.unused.is_empty() {
+            let is_shared =
+                self.unused.iter().all(|file| has_a_share(file, layout, (&before, &now)));
+            seconds = if is_shared { seconds + 1 } else { 0 };
+            if seconds == SHARED_SECONDS {
+                self.unused.clear();
                 return Ok(());
             }
             if left.is_zero() {
@@ -426,7 +441,7 @@ impl System for Served {
 
     fn undo_commands(&self) -> Vec<String> {
         let requests = self.applied.iter().rev().flat_map(|own| own.undo.iter().rev());
-        requests.map(|own| self.command(own)).collect()
+        requests.chain(&self.stay).map(|own| self.command(own)).collect()
     }
 }
 
@@ -450,8 +465,9 @@ fn has_a_share(
     };
     let peers: Vec<u64> =
         files().filter(|own| own.role == role).map(|own| count(&own.name)).collect();
-    let all: u64 = peers.iter().sum();
-    all > 0 && count(file) * 2 * peers.len() as u64 >= all
+    let (all, own): (u64, u64) = (peers.iter().sum(), count(file));
+    // The others have some of the load, too.
+    all > own && own.saturating_mul(2 * peers.len() as u64) >= all
 }
 
 /// Returns the request for a file with the role, the database and the host of another one.
