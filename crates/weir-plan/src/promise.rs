@@ -43,16 +43,14 @@ fn promise(layout: &Layout, role: Role, request: u64, reads: u64) -> Option<Span
     longest
 }
 
-/// Returns the shortest median of the unloaded latency of any disk of the layout, of reads or of writes, for requests of
-/// which `reads` millionths are reads. It is that of the smallest request, since a stripe splits large ones, and has
-/// the error of 2,000 draws.
+/// Returns the shortest median of the unloaded latency of any disk of the layout, of reads or else of writes. It is that of
+/// the smallest request, since a stripe splits large ones, and has the error of 2,000 draws.
 #[must_use]
-pub fn shortest(layout: &Layout, reads: u64) -> Option<Span> {
+pub fn shortest(layout: &Layout, of_reads: bool) -> Option<Span> {
     let volumes = layout.hosts.iter().flat_map(|host| &host.spec.volumes);
-    let medians = volumes.flat_map(|volume| {
-        let used = [(&volume.medium.read, reads > 0), (&volume.medium.write, reads < WHOLE)];
-        let used = used.into_iter().filter(|(_, is_used)| *is_used);
-        used.filter_map(|(latency, _)| quantile(latency, 0, 50)).collect::<Vec<Span>>()
+    let medians = volumes.filter_map(|volume| {
+        let medium = &volume.medium;
+        quantile(if of_reads { &medium.read } else { &medium.write }, 0, 50)
     });
     medians.min()
 }

@@ -18,12 +18,13 @@ use weir_diagnose::Change;
 use weir_layout::{Export, File, Host, Layout, ManagedInstance, Role, Volume};
 use weir_plan::RoleNeed;
 use weir_plan::promise::shortest;
+use weir_plan::share::WHOLE;
 use weir_plan::verify::Got;
 use weir_report::number::{float, time, whole};
 use weir_units::Bytes;
 
 /// A latency below this part of the media's median is out of reach.
-const MEDIA_MARGIN: f64 = 0.9;
+const MEDIA_MARGIN: f64 = 0.95;
 
 /// A limit with less than this share of all waits is left alone.
 pub(crate) const MINOR: f64 = 0.05;
@@ -148,10 +149,14 @@ pub(crate) fn out_of_reach(
     let is_machine = hosts().any(|host| host.instance.is_none());
     let has_caches = is_machine && edition.is_some_and(|own| own.host_cache().is_some());
     let serves_reads = has_caches || has(&|mode| mode != CacheMode::None);
-    let is_uncached = |own: &&RoleNeed| !takes_writes && (own.reads == 0 || !serves_reads);
-    let roles = needs.iter().flat_map(|need| &need.roles);
-    roles.filter(is_uncached).find_map(|own| {
-        let (asked, least) = (own.latency?, shortest(layout, own.reads)?);
+    // The latency of a role is the median of its reads or of its writes, whichever is longer.
+    let least = |own: &RoleNeed| {
+        let reads = (own.reads > 0 && !serves_reads).then(|| shortest(layout, true));
+        let writes = (own.reads < WHOLE && !takes_writes).then(|| shortest(layout, false));
+        reads.flatten().max(writes.flatten())
+    };
+    needs.iter().flat_map(|need| &need.roles).find_map(|own| {
+        let (asked, least) = (own.latency?, least(own)?);
         // A need is met at 2 % more, and the median of the media has an error, too.
         (float(asked.nanos()) < MEDIA_MARGIN * float(least.nanos())).then(|| {
             format!(

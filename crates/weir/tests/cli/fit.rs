@@ -424,8 +424,11 @@ fn a_latency_that_no_disk_has_is_said() {
     assert_eq!(ended, (Some(1), Some("exhausted"), Some(0)), "{stderr}{report:#}");
     let verdict = report["verdict"].as_str().expect("text");
     assert!(verdict.contains(out_of_reach), "{verdict}");
-    // Reads of the data may hit a cache.
+    // Reads of the data may hit a cache, but its writes go to the disk.
     place.file("need.toml", &stated("[data]\n"));
+    let text = check(&place, &["layout.toml", "--need", "need.toml"], 1, "").replace("\n  ", " ");
+    assert!(text.contains("the data needs a median latency of 100 us"), "{text}");
+    place.file("need.toml", &stated("[data]\n").replace("70 %", "100 %"));
     let text = check(&place, &["layout.toml", "--need", "need.toml"], 1, "").replace("\n  ", " ");
     assert!(!text.contains("the fastest disk of the layout"), "{text}");
 }
