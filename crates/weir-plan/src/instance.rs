@@ -136,7 +136,9 @@ impl<'a> Instances<'a> {
     }
 
     fn set(&self) -> Option<&'a TierSet> {
-        self.edition.default_set().filter(|_| self.kind == ManagedInstance::Gp)
+        let kept = self.wishes.keep.as_ref().and_then(|own| own.tiers.as_deref());
+        let kept = kept.and_then(|name| self.edition.tier_set(name).ok());
+        kept.or(self.edition.default_set()).filter(|_| self.kind == ManagedInstance::Gp)
     }
 
     /// Lists the candidates with these vCores.
@@ -464,6 +466,12 @@ impl<'a> Instances<'a> {
         text.finish()
     }
 
+    /// Returns the name of the tier set, if it is not that of the edition.
+    fn stated_set(&self) -> Option<String> {
+        let default = self.edition.default_set().map(|own| &own.name);
+        self.set().map(|own| &own.name).filter(|own| Some(*own) != default).cloned()
+    }
+
     /// Begins a layout with its edition and its instance.
     pub(crate) fn host_table(&self, candidate: &Candidate<'_>) -> LayoutText {
         let included = self.included(candidate.storage);
@@ -471,6 +479,7 @@ impl<'a> Instances<'a> {
             LayoutText::new(self.edition.name()).in_region(self.wishes.region.as_deref());
         text.host(&HostKeys {
             managed_instance: Some(self.kind),
+            tiers: self.stated_set(),
             vcores: Some(candidate.host.vcpus.unwrap_or_default()),
             storage: Some(Bytes::gib(candidate.storage)),
             iops: candidate.iops.filter(|iops| *iops > included).and_then(Iops::new),

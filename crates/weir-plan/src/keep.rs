@@ -25,6 +25,8 @@ pub struct Kept {
     pub filesystem: FileSystem,
     /// Kind, vCores and billed storage of a managed instance.
     pub instance: Option<(ManagedInstance, u32, Bytes)>,
+    /// The tier set of an instance's files.
+    pub tiers: Option<String>,
     /// Total IOPS that a next-generation instance has bought.
     pub iops: Option<u64>,
     /// The billed storage and the step it was rounded to, if the layout does not state the storage.
@@ -144,6 +146,7 @@ impl Kept {
             has_licence: host.licence_owned,
             filesystem: host.filesystem.map(FileSystem::from_layout).unwrap_or_default(),
             instance,
+            tiers: host.instance.as_ref().and_then(|own| own.tiers.clone()),
             iops: host.instance.as_ref().and_then(|own| own.iops).map(Iops::get),
             assumed_storage,
             pools,

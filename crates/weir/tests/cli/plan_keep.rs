@@ -212,6 +212,17 @@ fn a_plan_keeps_what_nobody_asked_to_change() {
     place.file("need.toml", &format!("vcpus = 4\n{need}"));
     assert!(met(&place, &keep).starts_with("plan: gp with 4 vCores"));
 
+    // So does the tier set of its files: 129 GiB are enough for a P20 of 2020.
+    let older = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, storage = \"1 TiB\", tiers = \
+        \"mi-2020\" }\n[[file]]\nname = \"d\"\nrole = \"data\"\nsize = \"100 GiB\"\n";
+    place.file("now.toml", older);
+    place.file("need.toml", "[data]\nsize = \"90 GiB\"\niops = 2000\n");
+    let text = met(&place, &keep);
+    assert!(
+        text.contains("tiers = \"mi-2020\"") && text.contains("data 1 x 129 GiB (P20)"),
+        "{text}"
+    );
+
     let machine = "edition = \"azure-now\"\nregion = \"westeurope\"\nhost = { size = \"E8s_v4\" }\n[[volume]]\nname = \
         \"d\"\ntier = \"P30\"\n[[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"800 GiB\"\non = \"d\"\n";
     place.file("now.toml", machine);
