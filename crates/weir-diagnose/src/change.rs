@@ -32,12 +32,11 @@ pub enum Change {
         /// The tier.
         tier: String,
     },
-    /// A volume has the limits of another performance tier, or of its own tier without one; of a stripe all columns
-    /// have.
+    /// A volume, or each column of a stripe, has another performance tier, or none.
     PerformanceTier {
         /// The volume's or stripe's name.
         name: String,
-        /// The performance tier.
+        /// The performance tier; `None` for the limits of its own tier.
         tier: Option<String>,
     },
     /// A volume has another cache mode.
@@ -187,7 +186,7 @@ impl Change {
             Self::InstanceIops { host, iops } => format!("{host} with {iops} IOPS"),
             Self::Move { file, on } => format!("{file} moved to {on}"),
             Self::File { name, bytes, .. } => {
-                format!("a file {name} of {}", Bytes::new(*bytes))
+                format!("new file {name} of {}", Bytes::new(*bytes))
             }
             Self::All(changes) => changes.iter().map(Self::words).collect::<Vec<_>>().join(", "),
         }

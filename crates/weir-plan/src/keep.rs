@@ -196,7 +196,7 @@ impl Kept {
         let size = edition.host(self.host.as_ref()?).ok()?;
         let (vcpus, memory) = (size.vcpus?, size.memory?);
         (need.vcpus, need.memory) = (vcpus, memory);
-        // Without downtime, the machine stays, and only what a restart would allow has to be no smaller.
+        // Without downtime, the machine stays: the bounds apply to what --no-downtime rules out.
         (!self.is_up).then(|| {
             format!(
                 "the machine gets no smaller than {} ({vcpus} vCPUs, {memory}); state vcpus or memory to \

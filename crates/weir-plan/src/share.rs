@@ -3,6 +3,13 @@
 /// The whole, in millionths.
 pub const WHOLE: u64 = 1_000_000;
 
+/// Returns `sum * part / whole`, rounded down; 0 of nothing.
+#[must_use]
+pub fn pro_rata(sum: u64, part: u64, whole: u64) -> u64 {
+    let scaled = u128::from(sum) * u128::from(part) / u128::from(whole.max(1));
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
 /// Formats millionths as per cent, in tenths that are rounded down.
 #[must_use]
 pub fn in_percent(share: u64) -> String {

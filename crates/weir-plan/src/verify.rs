@@ -11,7 +11,7 @@
 
 use crate::demand::LARGEST;
 use crate::need::{Need, RoleNeed};
-use crate::share::WHOLE;
+use crate::share::{WHOLE, pro_rata};
 use std::fmt::Write as _;
 use weir_catalog::{Catalog, Edition};
 use weir_core::{GateLimits, Limit};
@@ -272,55 +272,37 @@ impl Arrivals {
     /// Returns the share of a file.
     fn of_file(self, share: FileShare) -> Self {
         match self.bytes {
-            Some(bytes) => Self::at_throughput(share.of(bytes), self.request),
-            None => Self { rate: share.of(self.rate), ..self },
+            Some(bytes) => Self::at_throughput(share.part_of(bytes), self.request),
+            None => Self { rate: share.part_of(self.rate), ..self },
         }
     }
 }
 
-/// The share of a file in the data and the load of its role, by the sizes of the role's files: a database fills them in
-/// proportion.
+/// The share of a file in the data and the load of its role: the bytes from `start` to `end` of all the role's files in a
+/// row, since a database fills its files in proportion to their sizes.
 #[derive(Debug, Clone, Copy)]
-enum FileShare {
-    /// One of equal files; the first take the remainder.
-    Equal { at: u64, files: u64 },
-    /// The bytes from `start` to `end` of `all` files in a row.
-    BySize { start: u64, end: u64, all: u64 },
+struct FileShare {
+    start: u64,
+    end: u64,
+    all: u64,
 }
 
 impl FileShare {
     /// Returns the shares of files of these sizes.
-    fn of_sizes(sizes: &[u64]) -> Vec<Self> {
-        let (all, files) = (sizes.iter().sum(), sizes.len() as u64);
-        if sizes.windows(2).all(|pair| pair[0] == pair[1]) {
-            return (0..files).map(|at| Self::Equal { at, files }).collect();
-        }
+    fn from_sizes(sizes: &[u64]) -> Vec<Self> {
+        let all = sizes.iter().sum();
         let mut end = 0;
         let next = |size: &u64| {
             let start = end;
             end += size;
-            Self::BySize { start, end, all }
+            Self { start, end, all }
         };
         sizes.iter().map(next).collect()
     }
 
-    /// Returns the file's share of a sum.
-    fn of(self, sum: u64) -> u64 {
-        match self {
-            Self::Equal { at, files } => sum / files + u64::from(at < sum % files),
-            Self::BySize { start, end, all } => {
-                let until = |at: u64| u128::from(sum) * u128::from(at) / u128::from(all.max(1));
-                u64::try_from(until(end) - until(start)).unwrap_or(u64::MAX)
-            }
-        }
-    }
-
-    /// Returns the file's share of the bytes of its role, which is no more than its own size.
-    fn bytes(self, sum: u64) -> u64 {
-        match self {
-            Self::Equal { files, .. } => sum / files,
-            Self::BySize { .. } => self.of(sum),
-        }
+    /// Returns the file's part of a sum. The parts of all files add up to it.
+    fn part_of(self, sum: u64) -> u64 {
+        pro_rata(sum, self.end, self.all) - pro_rata(sum, self.start, self.all)
     }
 }
 
@@ -380,8 +362,7 @@ impl Job<'_> {
     fn write(&self, text: &mut String, host: &Host, export: &Export, start: u64) -> bool {
         let (Arrivals { rate, request, bytes }, own) = (self.arrivals, self.role);
         let (option, pace) = bytes.map_or(("rate_iops", rate), |bytes| ("rate", bytes));
-        let reads = u64::try_from(u128::from(pace) * u128::from(own.reads) / u128::from(WHOLE));
-        let reads = reads.unwrap_or(0).min(pace);
+        let reads = pro_rata(pace, own.reads, WHOLE).min(pace);
         let (rw, paces) = match (reads, pace - reads) {
             (0, _) => ("randwrite", format!("{pace},{pace}")),
             (_, 0) => ("randread", format!("{pace},{pace}")),
@@ -390,7 +371,7 @@ impl Job<'_> {
         let mut volumes = export.volumes.iter().map(|volume| &host.spec.volumes[volume.0]);
         let is_cached = volumes.any(|volume| volume.cache != weir_core::CacheMode::None);
         let used = own.working_set.filter(|_| is_cached).unwrap_or(own.size);
-        let size = self.share.bytes(used.get());
+        let size = self.share.part_of(used.get());
         if rate > 0 {
             // Requests are aligned to their size, as databases align them.
             let start = start.next_multiple_of(request);
@@ -465,7 +446,7 @@ fn run_for(
             return Err(VerifyError::NoPlace { role: own.role.name() });
         }
         let sizes: Vec<u64> = places.iter().map(|(.., file)| file.size.get()).collect();
-        let shares = FileShare::of_sizes(&sizes);
+        let shares = FileShare::from_sizes(&sizes);
         for (at, ((host, export, file), share)) in places.into_iter().zip(shares).enumerate() {
             let arrivals = of(own).of_file(share);
             let name = format!("{}{at}", prefix(load, own.role));

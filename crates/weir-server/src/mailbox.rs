@@ -52,7 +52,7 @@ pub(crate) struct Adding {
 pub(crate) struct Removing {
     pub(crate) volume: VolumeId,
     pub(crate) device: DeviceId,
-    /// True if it stays where clients are connected to it, or where it holds data.
+    /// True to keep a volume with clients or data.
     pub(crate) if_unused: bool,
     pub(crate) told: Sender<Removed>,
 }

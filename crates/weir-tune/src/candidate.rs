@@ -235,7 +235,7 @@ fn relief(layout: &Layout, place: Place, steps: Steps, pricer: &Pricer<'_>) -> V
         }
         changes.extend(units(export));
         changes.extend(cache_on(host, export, edition));
-        changes.extend(moves(host, export));
+        changes.extend(moves(host, export, |_| true));
         changes.extend(columns(export));
         changes.extend(
             edition.map(|own| stripes(host, export, (own, place.cap, steps))).unwrap_or_default(),
@@ -251,7 +251,7 @@ fn relief(layout: &Layout, place: Place, steps: Steps, pricer: &Pricer<'_>) -> V
     });
     if is_of_host(place.cap) && place.cap != Cap::LogRate {
         changes.extend(caches);
-        // Files on a disk whose requests do not pass the limit, or not all of them.
+        // Requests to other disks bypass the limit, or some of them do.
         let passes = |export: &Export| {
             let volume = export.volumes.first().and_then(|id| host.spec.volumes.get(id.0));
             let is_remote = volume.is_some_and(|own| own.place == Medium::Remote);
@@ -259,13 +259,7 @@ fn relief(layout: &Layout, place: Place, steps: Steps, pricer: &Pricer<'_>) -> V
             if is_cached(place.cap) { !is_remote || has_cache } else { is_remote && !has_cache }
         };
         let passing = host.exports.iter().filter(|own| passes(own));
-        let away = |change: &Change| match change {
-            Change::Move { on, .. } => {
-                host.exports.iter().any(|own| own.name == *on && !passes(own))
-            }
-            _ => false,
-        };
-        changes.extend(passing.flat_map(|own| moves(host, own)).filter(away));
+        changes.extend(passing.flat_map(|own| moves(host, own, |other| !passes(other))));
     }
     changes.extend(host.exports.iter().filter(|_| !place.cap.counts_bytes()).flat_map(units));
     match (&host.instance, edition) {
@@ -331,8 +325,8 @@ fn roomier(host: &Host, export: &Export, more: u64, edition: &Edition) -> Vec<Ch
     changes
 }
 
-/// Returns the moves of files to other exports of a machine with room for them.
-fn moves(host: &Host, export: &Export) -> Vec<Change> {
+/// Returns the moves of files to other exports of a machine that have room for them and are `wanted`.
+fn moves(host: &Host, export: &Export, wanted: impl Fn(&Export) -> bool) -> Vec<Change> {
     if host.instance.is_some() {
         return Vec::new();
     }
@@ -349,7 +343,10 @@ fn moves(host: &Host, export: &Export) -> Vec<Change> {
             there.all(|own| is_backup(own) == is_backup(file))
         };
         let fits = |other: &&Export| {
-            other.device != export.device && room(other) >= file.size.get() && goes_along(other)
+            other.device != export.device
+                && wanted(other)
+                && room(other) >= file.size.get()
+                && goes_along(other)
         };
         let others = host.exports.iter().filter(fits).take(TARGETS);
         changes.extend(
@@ -447,7 +444,7 @@ fn disks(
     changes
 }
 
-/// Returns the growth of a volume into a tier, whose limits it has then, also if it has a performance tier now.
+/// Returns the growth of a volume into a tier. It drops a performance tier, whose limits would otherwise apply.
 fn in_tier(volume: &Volume, name: &str, tier: &Tier) -> Change {
     let grown = Change::Tier { name: name.to_owned(), tier: tier.name.clone() };
     match volume.choices().performance_tier {
@@ -478,7 +475,7 @@ fn grown(host: &Host, names: &[&str], bytes: u64) -> Change {
     with_storage(host, changes, more)
 }
 
-/// Returns changes of the files of an instance, by which they have `more` bytes, with the storage that they need.
+/// Returns changes that add `more` bytes to the files of an instance, with the storage that they need.
 fn with_storage(host: &Host, mut changes: Vec<Change>, more: u64) -> Change {
     if let Some(instance) = &host.instance {
         let sizes = host.files.iter().map(|file| file.size.get());
@@ -496,8 +493,8 @@ fn with_storage(host: &Host, mut changes: Vec<Change>, more: u64) -> Change {
     }
 }
 
-/// Returns more files of an instance for the data or tempdb of a file, as large as the largest of their database, among
-/// which the load is divided.
+/// Returns the additions of files that take a part of the load of an instance's data or tempdb file. Each is as large as
+/// the largest file of the database.
 fn more_files(layout: &Layout, host: &Host, export: &Export, steps: Steps) -> Vec<Change> {
     let files = || layout.hosts.iter().flat_map(|host| &host.files);
     let own = host.files.iter().find(|file| file.device == export.device);

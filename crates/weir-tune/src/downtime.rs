@@ -103,7 +103,7 @@ pub(crate) fn downtime(
         Change::PerformanceTier { .. } => "none".to_owned(),
         Change::File { like, .. } if is_tempdb(before, like) => "none".to_owned(),
         Change::File { .. } => {
-            "none; what is stored stays in the other files until indexes are rebuilt".to_owned()
+            "none; existing data stays in the other files until its indexes are rebuilt".to_owned()
         }
         Change::Bought { .. } => match provider {
             "aws" => "none; a volume can change up to four times in 24 hours".to_owned(),

@@ -2,7 +2,7 @@
 
 use weir_core::{CacheMode, Cap, GateLimits, Limit, Place as Medium};
 use weir_layout::{Export, File, Host, Layout, Role};
-use weir_plan::share::WHOLE;
+use weir_plan::share::{WHOLE, pro_rata};
 use weir_plan::{Need, RoleNeed};
 
 /// A limit at which requests waited.
@@ -132,15 +132,11 @@ impl Place {
             };
             let all: u64 = layout.hosts.iter().flat_map(files).map(|(_, size)| size).sum();
             let rate = if self.cap.counts_bytes() { own.throughput } else { own.iops };
-            // A database fills its files in proportion to their sizes.
-            let share = |size: u64| {
-                let part = u128::from(rate) * u128::from(size) / u128::from(all.max(1));
-                u64::try_from(part).unwrap_or(u64::MAX)
-            };
             let of_file = |(device, size)| {
                 let on = host.exports.iter().find(|own| own.device == device)?;
                 let is_here = export.is_none_or(|export| on.device == export.device);
-                is_here.then(|| self.part(host, on, (share(size), own.reads)))
+                // A database fills its files in proportion to their sizes.
+                is_here.then(|| self.part(host, on, (pro_rata(rate, size, all), own.reads)))
             };
             files(host).into_iter().filter_map(of_file).fold(0, u64::saturating_add)
         };
@@ -148,14 +144,13 @@ impl Place {
         roles.map(of_role).fold(0, u64::saturating_add)
     }
 
-    /// Returns the part of a rate to an export that passes the limit, whatever the hits are. `reads` are millionths.
+    /// Returns the part of an export's rate that passes the limit at any hit ratio. `reads` are millionths.
     fn part(&self, host: &Host, export: &Export, (rate, reads): (u64, u64)) -> u64 {
         let Some(volume) = export.volumes.first().and_then(|id| host.spec.volumes.get(id.0)) else {
             return 0;
         };
         let is_local = volume.place != Medium::Remote;
-        let writes =
-            rate - rate / WHOLE * reads.min(WHOLE) - rate % WHOLE * reads.min(WHOLE) / WHOLE;
+        let writes = rate - pro_rata(rate, reads.min(WHOLE), WHOLE);
         let to_disk = match volume.cache {
             CacheMode::None => rate,
             CacheMode::ReadOnly => writes,
@@ -164,13 +159,8 @@ impl Place {
         };
         match self.cap {
             Cap::LogRate => writes,
-            cap if is_cached(cap) => {
-                if is_local || volume.cache != CacheMode::None {
-                    rate
-                } else {
-                    0
-                }
-            }
+            cap if is_cached(cap) && !is_local && volume.cache == CacheMode::None => 0,
+            cap if is_cached(cap) => rate,
             cap if is_of_host(cap) && is_local => 0,
             _ => to_disk,
         }

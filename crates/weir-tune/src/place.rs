@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use weir_catalog::Catalog;
 use weir_layout::file::FileKeys;
 use weir_layout::{Export, Host, Layout, LayoutText, Role};
+use weir_plan::share::pro_rata;
 use weir_plan::{Need, RoleNeed};
 use weir_units::Bytes;
 
@@ -93,7 +94,7 @@ pub fn with_files(
     Ok(text)
 }
 
-/// Says where [`with_files`] placed roles, unless the volume has the role's name.
+/// Returns notes on the places that [`with_files`] chose, except volumes with the role's name.
 #[must_use]
 pub fn assumed_places(before: &Layout, after: &Layout) -> Vec<String> {
     let mut notes = Vec::new();
@@ -109,7 +110,7 @@ pub fn assumed_places(before: &Layout, after: &Layout) -> Vec<String> {
                     other.device == file.device && matches!(other.role, Role::Data | Role::Log)
                 });
             let advice = match is_exposed {
-                true => "a backup there is lost with the database, so add a volume for it",
+                true => "if the disk is lost, so is the backup; add a volume for it",
                 false => "add a [[file]] with its role to place it elsewhere",
             };
             notes.push(format!(
@@ -136,10 +137,9 @@ pub fn lacks(layout: &Layout, need: &Need) -> Vec<Lack> {
 fn room(layout: &Layout, role: Role, need: &Need) -> Bytes {
     // Returns the part of a role's need that falls on a disk with `size` bytes of its files.
     let needed = |role: Role, size: u64| {
-        let all = size_of_files(layout, role).get().max(1);
+        let all = size_of_files(layout, role).get();
         let own = need.role(role).map_or(0, |own| own.size.get());
-        let part = u128::from(own) * u128::from(size) / u128::from(all);
-        u64::try_from(part).unwrap_or(u64::MAX)
+        pro_rata(own, size, all)
     };
     let mut room: u64 = 0;
     for host in &layout.hosts {

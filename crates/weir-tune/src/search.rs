@@ -261,8 +261,7 @@ impl<'a> Search<'a> {
         if search.out_of_reach.is_some() {
             return Ok(search);
         }
-        let node =
-            Node { changes: Vec::new(), outages: 0, text: text.to_owned(), layout, price: present };
+        let node = search.node(Vec::new(), text.to_owned(), layout, present);
         search.note_failures(&node, measured);
         match search.short(&node.layout) {
             // Every layout that carries the need raises or relieves this limit, so no other change has to come first.
@@ -409,7 +408,15 @@ impl<'a> Search<'a> {
         let text = changes.iter().try_fold(self.start.clone(), |text, own| own.apply(&text))?;
         let layout = Layout::parse("layout.toml", &text, self.bench.catalog).ok()?;
         let price = self.pricer.price(&layout);
-        Some(Node { changes, outages: 0, text, layout, price })
+        Some(self.node(changes, text, layout, price))
+    }
+
+    /// Returns a layout that changes lead to from the start, with the number of those that have downtime.
+    fn node(&self, changes: Vec<Change>, text: String, layout: Layout, price: Price) -> Node {
+        let layouts = (&self.start_layout, &layout);
+        let stops = |change: &&Change| has_downtime(change, layouts, self.bench.catalog);
+        let outages = changes.iter().filter(stops).count();
+        Node { changes, outages, text, layout, price }
     }
 
     /// Returns the first limit of a layout that is below what a need asks of it, and the factor by which it has to grow:
@@ -547,12 +554,11 @@ impl<'a> Search<'a> {
             if changes.len() > self.bounds.changes {
                 continue;
             }
-            let layouts = (&self.start_layout, &layout);
-            let stops = |change: &&Change| has_downtime(change, layouts, self.bench.catalog);
-            let outages = changes.iter().filter(stops).count();
-            let rank = (price.rank(&self.present), outages, changes.len(), self.nodes.len());
+            let node = self.node(changes, text, layout, price);
+            let rank = node.price.rank(&self.present);
+            let rank = (rank, node.outages, node.changes.len(), self.nodes.len());
             self.queue.push(Reverse((rank, self.nodes.len())));
-            self.nodes.push(Some(Node { changes, outages, text, layout, price }));
+            self.nodes.push(Some(node));
         }
         is_raised || is_restricted
     }

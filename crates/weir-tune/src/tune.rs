@@ -246,7 +246,7 @@ impl Walk<'_> {
             let is_short = !matches!(outcome, Outcome::Reached(_)) && search.left_out > 0;
             self.report.notes.extend(is_short.then(|| LEFT_OUT.to_owned()));
             let too_low = search.too_low.map(|limit| {
-                format!("the need is above the {limit}, and nothing on offer raises it far enough")
+                format!("the need exceeds the {limit}, and nothing on offer raises it far enough")
             });
             (outcome, search.visits, search.out_of_reach.or(too_low))
         };
@@ -260,13 +260,7 @@ impl Walk<'_> {
                 }
             }
             Outcome::BeyondBudget(found) => self.beyond(&found, options.budget),
-            Outcome::Exhausted => match obstacle {
-                Some(words) => {
-                    let words = format!("no change of this layout reaches the goal: {words}");
-                    self.end(TuneEnd::Exhausted, words);
-                }
-                None => self.exhausted(),
-            },
+            Outcome::Exhausted => self.exhausted(obstacle),
             Outcome::Interrupted => self.interrupted(),
             Outcome::Stopped => {
                 let words = format!(
@@ -307,9 +301,8 @@ impl Walk<'_> {
             Ok(Undone { changes, stay }) => {
                 self.report.verdict.push_str("; all changes are undone");
                 if !stay.is_empty() {
-                    let files = stay.join(", ");
                     self.report.verdict +=
-                        &format!(", except that {files} stays, since it is in use");
+                        &format!(", except for files in use, which stay: {}", stay.join(", "));
                 }
                 self.report.undone = changes;
                 self.present = self.start.clone();
@@ -508,9 +501,10 @@ impl Walk<'_> {
         self.end(TuneEnd::BeyondBudget, words);
     }
 
-    fn exhausted(&mut self) {
-        if let Some(lack) = self.lack() {
-            let words = format!("no change of this layout reaches the goal: {lack}");
+    /// Ends the walk, with the obstacle that a search met, if it is known.
+    fn exhausted(&mut self, obstacle: Option<String>) {
+        if let Some(obstacle) = obstacle.or_else(|| self.lack()) {
+            let words = format!("no change of this layout reaches the goal: {obstacle}");
             self.end(TuneEnd::Exhausted, words);
             return;
         }
@@ -558,7 +552,7 @@ impl Walk<'_> {
         });
         let emptied = emptied(&self.start.layout, &self.present.layout);
         self.report.notes.extend(emptied.map(|name| {
-            format!("{name} has no file any more, but is still paid for; delete it if nothing else uses it")
+            format!("{name} no longer holds a file but is still billed; delete it if nothing else uses it")
         }));
         self.report.layout.clone_from(&self.present.text);
         Tuned { text: self.present.text, report: self.report }

@@ -149,9 +149,8 @@ impl<'a> Machines<'a> {
             )));
         }
         if let Some(own) = in_use.filter(|own| own.qualified() != candidate.host.qualified()) {
-            let restart = || {
-                format!("the machine becomes {name} instead of {}, for which it restarts", own.name)
-            };
+            let restart =
+                || format!("the machine changes from {} to {name} and restarts", own.name);
             let obstacle = edition.obstacle(own, candidate.host);
             all.push(Reason::key(obstacle.unwrap_or_else(restart)));
         }

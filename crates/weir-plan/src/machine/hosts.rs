@@ -120,10 +120,8 @@ impl<'a> Machines<'a> {
     pub(crate) fn hosts(&self, need: &Need) -> Vec<&'a HostSize> {
         let mut hosts: Vec<&HostSize> =
             self.edition.hosts().filter(|host| self.is_fit(need, host)).collect();
-        let is_other = |host: &HostSize| {
-            let is_in_use = |own: &HostSize| own.qualified() == host.qualified();
-            !self.in_use.is_some_and(is_in_use)
-        };
+        let is_other =
+            |host: &HostSize| self.in_use.is_none_or(|own| own.qualified() != host.qualified());
         hosts.sort_by_cached_key(|host| (self.host_cost(host), is_other(host)));
         hosts
     }

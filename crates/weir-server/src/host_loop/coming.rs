@@ -64,8 +64,8 @@ impl HostLoop {
         }
     }
 
-    /// Returns whether a volume holds no data, in its cache neither, and has no requests under way. One that cannot tell
-    /// counts as one with data.
+    /// Returns whether neither a volume nor its cache holds data, and none of its requests is in flight. A volume whose
+    /// extents cannot be read counts as one with data.
     pub fn is_empty(&self, volume: VolumeId, device: DeviceId) -> bool {
         let own = &self.volumes[volume.0];
         let is_asked = self.pending.iter().any(|(_, pending)| pending.device == device.0);

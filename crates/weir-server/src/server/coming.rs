@@ -447,8 +447,8 @@ impl Shared {
         Ok(json!({ "volume": name }))
     }
 
-    /// Removes a volume with its bytes, whose clients are cut off; or, if it must be unused, only without clients and
-    /// data.
+    /// Removes a volume with its bytes, and cuts off its clients. With `if_unused`, a volume with clients, views or data
+    /// is refused.
     fn remove(&self, name: &str, if_unused: bool) -> Result<(), ServerError> {
         let _alone = self.one_at_a_time();
         // New clients do not find it from here on.
@@ -475,16 +475,16 @@ impl Shared {
             state.changing.insert(id.0, REMOVING);
             (at, id, device, state.mailbox.clone())
         };
-        let answer = if if_unused && self.has_views((at, device)) {
-            Ok(Removed::InUse)
-        } else {
-            if !if_unused {
-                self.lose_views((at, device), "its volume was deleted");
-            }
+        let is_viewed = if_unused && self.has_views((at, device));
+        if !if_unused {
+            self.lose_views((at, device), "its volume was deleted");
+        }
+        let ask = || {
             let (told, heard) = channel();
             mailbox.send(Message::Remove(Removing { volume: id, device, if_unused, told }));
             heard.recv().map_err(|_| gone())
         };
+        let answer = if is_viewed { Ok(Removed::InUse) } else { ask() };
         let kept = {
             let state = &mut self.hosts()[at];
             state.changing.remove(&id.0);

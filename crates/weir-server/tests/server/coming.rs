@@ -148,7 +148,7 @@ fn only_a_volume_without_clients_and_data_is_deleted_if_unused() {
     };
     create(&server, new("empty", 2)).expect("a volume");
     create(&server, new("full", 2)).expect("a volume");
-    // What is only in a write-back cache is data, too.
+    // Dirty blocks of a write-back cache are data.
     let cached = NewVolume { cache: CacheMode::ReadWrite, ..new("cached", 2) };
     create(&server, cached).expect("a volume");
     let mut client = place.open("cached");

@@ -118,8 +118,8 @@ pub(crate) struct TuneArgs {
     /// Wait this time after a change before measuring the server [default: 2s].
     #[arg(long, value_name = "TIME", value_parser = some_time, requires = "control")]
     pub(crate) settle: Option<Span>,
-    /// Wait at most this time until a file that was added to the server gets its share of the requests
-    /// [default: 10min].
+    /// Wait at most this time until a file that was added to the server has had its share of the
+    /// requests for 3 s [default: 10min].
     #[arg(long, value_name = "TIME", value_parser = some_time, requires = "control")]
     pub(crate) file_wait: Option<Span>,
     /// Keep the changes of the server if they do not reach the goal. By default, they are undone.

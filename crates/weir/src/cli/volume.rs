@@ -33,7 +33,7 @@ pub(crate) enum VolumeCommand {
         /// Confirm the deletion; the data cannot be recovered.
         #[arg(long)]
         yes: bool,
-        /// Delete it only if no client is connected to it and it holds no data.
+        /// Delete it only if no client is connected to it, no backup reads it, and it holds no data.
         #[arg(long, conflicts_with = "yes")]
         if_unused: bool,
         #[command(flatten)]

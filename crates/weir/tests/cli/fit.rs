@@ -378,7 +378,7 @@ fn a_role_without_a_file_is_placed_and_said() {
     let text = check(&place, &["one.toml", "--need", "need.toml"], 0, "").replace("\n  ", " ");
     for words in [
         "log: the layout has no file for it, so it is placed on all; add a [[file]] with its role to place it elsewhere",
-        "backup: the layout has no file for it, so it is placed on all; a backup there is lost with the database, so add a volume for it",
+        "backup: the layout has no file for it, so it is placed on all; if the disk is lost, so is the backup; add a volume for it",
     ] {
         assert!(text.contains(words), "{text}");
     }

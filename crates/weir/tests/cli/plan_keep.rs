@@ -184,7 +184,7 @@ fn a_host_cache_is_switched_on_for_a_stated_working_set() {
     place.file("need.toml", &need(set, 7_000));
     let online = [&keep[..], &["--no-downtime"]].concat();
     assert!(!first(&online).contains("cached"), "it stays attached");
-    // What a restart would allow is no smaller machine either.
+    // A restart does not offer a smaller machine either.
     place.file("need.toml", &need(set, 8_000));
     let (stdout, _, code) = run(place.weir(&[&["plan"], &online[..]].concat()));
     assert_eq!(code, Some(1), "{stdout}");
@@ -229,8 +229,7 @@ fn a_plan_keeps_what_nobody_asked_to_change() {
     place.file("need.toml", "[data]\nsize = \"800 GiB\"\niops = 4000\n");
     let text = met(&place, &keep);
     assert!(text.starts_with("plan: Standard_E8as_v5: "), "{text}");
-    let restarts =
-        "the machine becomes Standard_E8as_v5 instead of Standard_E8s_v4, for which it restarts";
+    let restarts = "the machine changes from Standard_E8s_v4 to Standard_E8as_v5 and restarts";
     assert!(text.contains(restarts), "{text}");
     assert!(text.contains("\nregion = \"westeurope\"\n"), "{text}");
     // A machine for confidential computing stays one, and no other becomes one.

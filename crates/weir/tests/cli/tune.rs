@@ -440,9 +440,9 @@ fn an_instance_gets_another_file() {
     let args = ["instance.toml", "--need", "need.toml"];
     let report = json(&place, &args, 0);
     let step = &report["steps"][0];
-    assert_eq!(step["change"], "a file data-2 of 1100 GiB", "{report:#}");
+    assert_eq!(step["change"], "new file data-2 of 1100 GiB", "{report:#}");
     let downtime = step["downtime"].as_str().expect("text");
-    assert!(downtime.starts_with("none; what is stored stays in the other files"), "{downtime}");
+    assert!(downtime.starts_with("none; existing data stays in the other files"), "{downtime}");
     let layout = report["layout"].as_str().expect("text");
     assert!(layout.contains("name = \"data-2\""), "{layout}");
     // Jobs and databases name their files.
@@ -469,13 +469,13 @@ fn no_layout_that_carries_the_need_is_passed_over() {
             format!("{gp}{}{}", file("data", "data", 1_100, ""), file("log", "log", 600, "")),
             "[data]\nsize = \"1000 GiB\"\niops = 12000\nrequest = \"8 KiB\"\n[log]\nsize = \"500 GiB\"\n\
              throughput = \"45 MB/s\"\nrequest = \"60 KiB\"\nreads = \"70 %\"\n",
-            "a file data-2",
+            "new file data-2",
         ),
-        // The largest file is the model for another one, not one that may not become as large.
+        // A new file has the size and the keys of the largest one.
         (
             format!("{gp}{}{}", file("d1", "data", 500, may_grow), file("d2", "data", 1_100, "")),
             "[data]\nsize = \"1000 GiB\"\niops = 16000\nrequest = \"8 KiB\"\n",
-            "a file d",
+            "new file d",
         ),
         // A limit of the machine is relieved by a move to its local disk.
         (
@@ -515,7 +515,7 @@ fn no_layout_that_carries_the_need_is_passed_over() {
     }
 }
 
-/// What is bought follows the measured lack where a split of requests asks for more than the need's rate.
+/// The purchase follows the measurement where split requests need more operations than the need states.
 #[test]
 fn a_stripe_buys_what_its_split_requests_ask_for() {
     let place = place();

@@ -446,7 +446,8 @@ fn until_added(place: &Place, wait: &str) -> (Child, BufReader<ChildStderr>) {
     let mut child = place.weir(&[&args[..], &times].concat()).spawn().expect("a program");
     let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
     let mut said = String::new();
-    while !said.contains("waiting for data-2 to get a share of the requests") {
+    while !said.contains("waiting for a share of the requests to reach data-2; add every new file")
+    {
         assert!(stderr.read_line(&mut said).expect("text") > 0, "{said}");
     }
     let create = "applying: weir volume create data-2 --size \"40 GiB\" --role data --database shop \
@@ -481,7 +482,7 @@ fn a_file_is_added_under_load_and_measured_when_it_is_used() {
     let fio = Fio::start(&place, &["data", "data-2"], 800);
     let (report, code, said) = ended(child, stderr);
     assert_eq!((code, &report["end"]), (Some(0), &"reached".into()), "{said}{report:#}");
-    assert_eq!(report["steps"][0]["change"], "a file data-2 of 40 GiB");
+    assert_eq!(report["steps"][0]["change"], "new file data-2 of 40 GiB");
     assert_eq!(
         report["undo"],
         serde_json::json!(["weir volume delete data-2 --if-unused --control control.sock"])
@@ -533,7 +534,7 @@ fn a_file_that_is_not_used_is_deleted_and_one_with_data_stays() {
     let (report, code, said) = ended(child, stderr);
     assert_eq!((code, &report["end"]), (Some(3), &"failed".into()), "{said}{report:#}");
     let verdict = report["verdict"].as_str().expect("text");
-    assert!(verdict.ends_with("except that data-2 stays, since it is in use"), "{verdict}");
+    assert!(verdict.ends_with("except for files in use, which stay: data-2"), "{verdict}");
     assert!(said.contains("data-2 stays: "), "{said}");
     let mut client = place.open("data-2");
     let mut data = [0; 4096];
@@ -544,7 +545,7 @@ fn a_file_that_is_not_used_is_deleted_and_one_with_data_stays() {
     let args = ["tune", "layout.toml", "--control", "control.sock", "--need", "need.toml"];
     let (_, refused, code) = run(place.weir(&args));
     assert_eq!(code, Some(2), "{refused}");
-    assert!(refused.contains("it has a volume data-2 that is not here"), "{refused}");
+    assert!(refused.contains("it also has the volume data-2"), "{refused}");
     drop(fio);
     server.stop();
 }

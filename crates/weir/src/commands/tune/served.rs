@@ -185,10 +185,10 @@ impl Served {
             return Ok(());
         }
         let failed = |error: ServerError| SystemError::Failed(error.to_string());
-        let names = self.unused.join(", ");
         output::talk(&format!(
-            "waiting for {names} to get a share of the requests; add it to the database, and spread the data over \
-             its files"
+            "waiting for a share of the requests to reach {}; add every new file to the database, and spread the \
+             data over its files",
+            self.unused.join(", ")
         ));
         let mut left = self.file_wait;
         let mut before = requests_of(&self.status().map_err(failed)?);
@@ -422,7 +422,7 @@ impl System for Served {
             };
             let more = match self.undo_last() {
                 Ok(stay) if stay.is_empty() => String::new(),
-                Ok(stay) => format!("; {} stays, since it is in use", stay.join(", ")),
+                Ok(stay) => format!("; files in use stay: {}", stay.join(", ")),
                 Err(error) => format!("; a part of the change may be applied: {error}"),
             };
             return Err(SystemError::Failed(format!("{error}{more}")));
@@ -466,7 +466,7 @@ fn has_a_share(
     let peers: Vec<u64> =
         files().filter(|own| own.role == role).map(|own| count(&own.name)).collect();
     let (all, own): (u64, u64) = (peers.iter().sum(), count(file));
-    // The others have some of the load, too.
+    // A file that gets all requests has no share of a load: the others are idle.
     all > own && own.saturating_mul(2 * peers.len() as u64) >= all
 }
 
@@ -524,7 +524,7 @@ fn differences(layout: &Layout, status: &Status) -> Vec<String> {
         };
         let is_known = |name: &str| host.volumes.iter().any(|own| own.name == name);
         let more = served.volumes.iter().filter(|own| !is_known(&own.name));
-        all.extend(more.map(|own| format!("it has a volume {} that is not here", own.name)));
+        all.extend(more.map(|own| format!("it also has the volume {}", own.name)));
         for volume in &host.volumes {
             let name = &volume.name;
             let Some(own) = served.volumes.iter().find(|own| own.name == *name) else {
