@@ -120,7 +120,7 @@ pub(crate) struct TuneArgs {
     pub(crate) settle: Option<Span>,
     /// Wait at most this time until a file that was added to the server has had its share of the
     /// requests for 3 s [default: 10min].
-    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "control")]
+    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "control", allow_hyphen_values = true)]
     pub(crate) file_wait: Option<Span>,
     /// Keep the changes of the server if they do not reach the goal. By default, they are undone.
     #[arg(long, requires = "control")]

@@ -38,7 +38,7 @@ pub(crate) fn volume(command: &VolumeCommand) -> Result<u8, CliError> {
         VolumeCommand::Delete { name, yes, if_unused, control } => {
             if !yes && !if_unused {
                 return Err(CliError::Refused(format!(
-                    "{name}: its data cannot be recovered; confirm the deletion with --yes"
+                    "{name}: its data cannot be recovered; confirm the deletion with --yes, or use --if-unused"
                 )));
             }
             let request = Request::Delete { volume: name.clone(), if_unused: *if_unused };
