@@ -519,7 +519,10 @@ fn volumes_are_made_and_deleted_on_a_running_server() {
         &["create", "y", "--size", "1GiB", "--host", "hots"],
         "there is no host \"hots\"; did you mean \"host\"?; there is host",
     );
-    check(&["delete", "x"], "x: its data cannot be recovered; confirm the deletion with --yes");
+    check(
+        &["delete", "x"],
+        "x: its data cannot be recovered; confirm the deletion with --yes, or use --if-unused",
+    );
     let (_, stderr, code) = run(place.weir(&["volume", "set-rates", "v"]));
     assert!(stderr.contains("<--iops <N>|--throughput <RATE>>"), "{stderr}");
     assert_eq!(code, Some(2));
