@@ -17,7 +17,9 @@ pub enum ProtoError {
     )]
     Oldstyle,
     /// The server can do nothing but [`crate::wire::opt::EXPORT_NAME`].
-    #[error("the server is not fixed newstyle, so it cannot list its exports")]
+    #[error(
+        "the server is not fixed newstyle, so it neither lists its exports nor takes part in TLS"
+    )]
     NotFixedNewstyle,
     /// A client set flags that were not offered.
     #[error("the client answered the greeting with the flags {0:#010x}; only 0x3 were offered")]

@@ -322,6 +322,20 @@ fn metadata_contexts_are_listed_by_namespace_but_selected_by_name() {
 }
 
 #[test]
+fn contexts_that_are_listed_or_not_known_are_not_selected() {
+    let established = b"\0\0\0\0\0\x10\0\0\x01\x8d";
+    let listed = [reply(9, 4, b"\0\0\0\0base:allocation"), reply(9, ACK, b"")].concat();
+    for (asks, answer) in [
+        (option(9, b"\0\0\0\x01a\0\0\0\x01\0\0\0\x0fbase:allocation"), listed),
+        (option(10, b"\0\0\0\x01a\0\0\0\x01\0\0\0\x03x:y"), reply(10, ACK, b"")),
+    ] {
+        let options = [option(8, b""), asks, option(1, b"a")];
+        let step = check(&options, &[reply(8, ACK, b""), answer, established.to_vec()]);
+        assert_eq!(session(step).meta_context, None);
+    }
+}
+
+#[test]
 fn a_failed_selection_clears_the_previous_one() {
     let step = check(
         &[
@@ -354,6 +368,33 @@ fn an_oversized_option_is_skipped_and_refused() {
         ],
     );
     assert_eq!(step, Some(Step::Aborted));
+}
+
+#[test]
+fn an_oversized_option_may_arrive_in_pieces() {
+    let oversized = option(99, &[0; 70_000]);
+    let input = [&[0, 0, 0, 3][..], &oversized, &option(2, b"")].concat();
+    let mut out = Vec::new();
+    let mut server = Handshake::start(&mut out);
+    out.clear();
+    let (mut rest, mut end) = (Vec::new(), None);
+    for piece in input.chunks(1000) {
+        rest.extend(piece);
+        loop {
+            let progress = server.handle(&exports(), &rest, &mut out).unwrap();
+            rest.drain(..progress.consumed);
+            match progress.step {
+                Step::Again => {}
+                step => {
+                    end = Some(step);
+                    break;
+                }
+            }
+        }
+    }
+    assert_eq!(end, Some(Step::Aborted));
+    let too_long = reply(99, 0x8000_0009, b"at most 65536 bytes of option data are read");
+    assert_eq!(out, [too_long, reply(2, ACK, b"")].concat());
 }
 
 #[test]
@@ -403,7 +444,7 @@ fn connect(
                 client::Step::StartTls => assert!(rest.is_empty(), "it was not encrypted"),
                 client::Step::NeedMore { .. } => break,
                 step => {
-                    assert_eq!(out, *expects);
+                    assert_eq!((rest, &out[..]), (&b""[..], *expects));
                     return Ok(step);
                 }
             }
@@ -513,6 +554,39 @@ fn a_plain_newstyle_server_gets_export_name() {
 }
 
 #[test]
+fn an_export_name_may_have_4096_bytes() {
+    let name = "x".repeat(4096);
+    let asks = [&[0, 0, 0, 0][..], &option(1, name.as_bytes())].concat();
+    let answer = [b"\0\0\0\0\0\x10\0\0\0\x01".to_vec(), vec![0; 124]].concat();
+    let client = client::Handshake::open(wanted(&name, false));
+    let end = connect(client, &[(b"NBDMAGICIHAVEOPT\0\0", &asks), (&answer, b"")]);
+    assert!(matches!(end, Ok(client::Step::Established(_))), "{end:?}");
+    assert_eq!(serve(&asks).1, Err(ProtoError::UnknownExport(name)));
+}
+
+#[test]
+fn a_reply_to_an_option_may_have_64_kib() {
+    let longest = [&[0xff; 2][..], &[0; 65_534]].concat();
+    let facts = [&longest[..], b"\0\0\0\0\0\0\0\x10\0\0\x01\x8d"];
+    let replies = [reply(7, 3, facts[0]), reply(7, 3, facts[1]), reply(7, ACK, b"")].concat();
+    let client = client::Handshake::open(wanted("a", false));
+    let end = connect(client, &[(GREETING, GO_A), (&replies, b"")]);
+    assert!(matches!(end, Ok(client::Step::Established(_))), "{end:?}");
+}
+
+#[test]
+#[should_panic(expected = "the handshake is over")]
+fn an_established_client_takes_no_more_of_a_handshake() {
+    let mut client = client::Handshake::open(wanted("a", false));
+    let mut handle = |input: &[u8]| client.handle(input, &mut Vec::new()).unwrap();
+    handle(GREETING);
+    handle(&reply(7, 3, b"\0\0\0\0\0\0\0\x10\0\0\x01\x8d"));
+    let progress = handle(&reply(7, ACK, b""));
+    assert!(matches!(progress.step, client::Step::Established(_)), "{progress:?}");
+    handle(b"");
+}
+
+#[test]
 fn a_client_lists_and_aborts() {
     let listing =
         [reply(3, 2, b"\0\0\0\x01afirst"), reply(3, 2, b"\0\0\0\0"), reply(3, ACK, b"")].concat();
@@ -525,6 +599,91 @@ fn a_client_lists_and_aborts() {
         Listed { name: String::new(), description: String::new() },
     ];
     assert_eq!(end, Ok(client::Step::Listed(listed)));
+}
+
+#[test]
+fn a_client_takes_65536_exports_and_not_one_more() {
+    let list = [&[0, 0, 0, 3][..], &option(3, b"")].concat();
+    let listed = |exports| {
+        let listing = [reply(3, 2, b"\0\0\0\0").repeat(exports), reply(3, ACK, b"")].concat();
+        let script = [(GREETING, &list[..]), (&listing, &option(2, b""))];
+        match connect(client::Handshake::list(), &script)? {
+            client::Step::Listed(listed) => Ok(listed.len()),
+            step => panic!("{step:?}"),
+        }
+    };
+    assert_eq!(listed(65_536), Ok(65_536));
+    assert_eq!(listed(65_537), Err(ProtoError::TooManyExports));
+}
+
+#[test]
+fn a_refusal_is_passed_on_with_its_kind_and_message() {
+    let list = [&[0, 0, 0, 3][..], &option(3, b"")].concat();
+    for (number, kind) in [
+        (1, "the option is not supported"),
+        (2, "forbidden by policy"),
+        (3, "invalid"),
+        (5, "TLS is required"),
+        (6, "unknown export"),
+        (7, "the server is shutting down"),
+        (8, "block sizes must be asked for"),
+        (9, "too big"),
+        (10, "another reason"),
+    ] {
+        let refusal = |option| reply(option, 1 << 31 | number, b"no\0");
+        let error = |export: &str| {
+            Err(ProtoError::Refused { export: export.into(), kind, message: "no".into() })
+        };
+        let end = connect(client::Handshake::list(), &[(GREETING, &list), (&refusal(3), b"")]);
+        assert_eq!(end, error(""));
+        // A server that does not know GO is asked by EXPORT_NAME.
+        if number != 1 {
+            let client = client::Handshake::open(wanted("a", false));
+            let end = connect(client, &[(GREETING, GO_A), (&refusal(7), b"")]);
+            assert_eq!(end, error("a"));
+        }
+    }
+}
+
+#[test]
+fn a_reply_that_its_option_does_not_have_is_a_violation() {
+    const SERVER: u32 = 2;
+    const INFO: u32 = 3;
+    let info = b"\0\0\0\0\0\0\0\x10\0\0\x01\x8d";
+    let encrypted = Wanted { tls: true, ..wanted("a", false) };
+    for (client, asks, number, kind) in [
+        (client::Handshake::list(), &option(3, b"")[..], 3, INFO),
+        (client::Handshake::open(encrypted), &option(5, b""), 5, INFO),
+        (client::Handshake::open(wanted("a", false)), &GO_A[4..], 7, SERVER),
+        (client::Handshake::open(wanted("a", true)), &option(8, b""), 8, INFO),
+    ] {
+        let start = [&[0, 0, 0, 3][..], asks].concat();
+        let end = connect(client, &[(GREETING, &start), (&reply(number, kind, info), b"")]);
+        assert_eq!(end, Err(ProtoError::OptionReply { option: number, kind }));
+    }
+}
+
+#[test]
+fn a_server_grants_the_context_once_or_not_at_all() {
+    let context = reply(10, 4, b"\0\0\0\x09base:allocation");
+    let info = reply(7, 3, b"\0\0\0\0\0\0\0\x10\0\0\x01\x8d");
+    let end = |answer: &[u8], go: &[u8]| {
+        let start = [&[0, 0, 0, 3][..], &option(8, b"")].concat();
+        let set = option(10, b"\0\0\0\x01a\0\0\0\x01\0\0\0\x0fbase:allocation");
+        let established = [info.clone(), reply(7, ACK, b"")].concat();
+        let script = [
+            (GREETING, &start[..]),
+            (&reply(8, ACK, b""), &set),
+            (answer, go),
+            (&established, b""),
+        ];
+        connect(client::Handshake::open(wanted("a", true)), &script)
+    };
+    assert_eq!(end(&context.repeat(2), b""), Err(ProtoError::OptionReply { option: 10, kind: 4 }));
+    match end(&reply(10, ACK, b""), &GO_A[4..]) {
+        Ok(client::Step::Established(session)) => assert_eq!(session.meta_context, None),
+        end => panic!("{end:?}"),
+    }
 }
 
 #[test]

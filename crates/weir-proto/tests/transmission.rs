@@ -143,6 +143,11 @@ fn flags_belong_to_commands() {
 }
 
 #[test]
+fn a_disconnect_may_have_any_fields() {
+    check(new(Command::Disconnect, u64::MAX, u32::MAX), Ok(()));
+}
+
+#[test]
 fn unoffered_commands_are_refused() {
     let mut bare = session(Can::HAS_FLAGS);
     bare.meta_context = None;
@@ -177,6 +182,7 @@ fn requests_keep_to_the_minimum_block_size() {
     blocks.export.block = BlockSizes::new(512, 4096, 65_536).unwrap();
     check_in(&blocks, new(Command::Read, 512, 1024), Ok(()));
     check_in(&blocks, new(Command::Read, 256, 1024), unaligned);
+    check_in(&blocks, new(Command::Read, 256, 256), unaligned);
     check_in(&blocks, new(Command::Write, 512, 1000), unaligned);
     check_in(&blocks, new(Command::Read, 0, 66_048), Err((Errno::Inval, TOO_LONG)));
 }
@@ -330,7 +336,7 @@ fn broken_replies_are_fatal() {
         b"\x67\x44\x66\x98\0\0\0\0\0\0\0\0\0\0\0\x07",
         "the server answered the request 0x7, which is not waiting for an answer",
     );
-    let malformed: [(u8, u16, &[u8]); 11] = [
+    let malformed: [(u8, u16, &[u8]); 12] = [
         (0, 0, b""),
         (1, 0, b"x"),
         (1, 1, b"\0\0\0\0\0\0\x10\0"),
@@ -340,6 +346,7 @@ fn broken_replies_are_fatal() {
         (1, 5, b"\0\0\0\x01\0\0\x10\0\0\0\0"),
         (1, 5, b"\0\0\0\x01\0\0\0\0\0\0\0\0"),
         (1, 3, b""),
+        (1, 3, b"\0\0\0\x05\0\0"),
         (1, 0x8001, b"\0\0\0\x05\0\x03no"),
         (1, 0x8002, b"\0\0\0\x05\0\x02no"),
     ];
@@ -348,8 +355,20 @@ fn broken_replies_are_fatal() {
         let message = format!("a reply chunk of type {kind:#x} and {length} bytes is malformed");
         check_bad_reply(true, &chunk(flags, kind, payload), &message);
     }
-    // Refused by its length alone.
-    let endless = [&chunk(1, 1, b"")[..16], &[0xff; 4]].concat();
-    let error = parse_reply(&endless, &client_session(true), |_| None);
-    assert_eq!(error, Err(ProtoError::Chunk { kind: 1, length: u32::MAX }));
+}
+
+#[test]
+fn a_chunk_that_is_too_long_is_refused_by_its_length_alone() {
+    const LONGEST: u32 = (32 << 20) + (64 << 10);
+    let parse = |length: u32| {
+        let header = [&chunk(1, 1, b"")[..16], &length.to_be_bytes()].concat();
+        match parse_reply(&header, &client_session(true), |_| None)? {
+            ParsedReply::NeedMore { at_least } => Ok(at_least),
+            reply @ ParsedReply::Reply { .. } => panic!("{reply:?}"),
+        }
+    };
+    assert_eq!(parse(LONGEST), Ok(20 + LONGEST as usize));
+    for length in [LONGEST + 1, u32::MAX] {
+        assert_eq!(parse(length), Err(ProtoError::Chunk { kind: 1, length }));
+    }
 }
