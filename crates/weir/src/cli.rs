@@ -10,6 +10,7 @@ mod export;
 mod import;
 mod lab;
 mod mcp;
+mod negative;
 mod number;
 mod observe;
 mod plan;
@@ -46,6 +47,7 @@ pub(crate) use web::WebArgs;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use weir_report::Format;
 use weir_server::{Address, Waiting};
@@ -69,6 +71,13 @@ pub(crate) struct Cli {
     pub(crate) editions: Vec<PathBuf>,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Parses the arguments of a process, the first of which is its name.
+    pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> clap::error::Result<Self> {
+        Self::try_parse_from(negative::joined(args))
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -460,10 +469,10 @@ pub(crate) struct SimArgs {
     pub(crate) jobs: Vec<PathBuf>,
     /// Override the runtime of each job, for example 30s, 10min or 2h. A job without time_based
     /// still ends when it has transferred its size. For a database, the measured time.
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) runtime: Option<Span>,
     /// Override the size of each job, for example 64MiB or 30GiB.
-    #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
     pub(crate) size: Option<Bytes>,
     /// Map a directory or filename of a job, or a device of a trace, to a volume or stripe, for
     /// example /mnt/data=readcache or sdc=data. May be repeated.
@@ -512,7 +521,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "PATH")]
     pub(crate) control: Option<PathBuf>,
     /// Override the measured time of the description, for example 30s or 10min.
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) runtime: Option<Span>,
     #[command(flatten)]
     pub(crate) web: WebArgs,
@@ -528,10 +537,10 @@ pub(crate) struct RunArgs {
 #[derive(Debug, Args)]
 pub(crate) struct RunOptions {
     /// Seed of the random numbers, a whole number. Equal seeds give equal virtual runs.
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
+    #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     /// Also report each interval of this length, at least 1ms, for example 1s or 5min.
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) every: Option<Span>,
     /// Write an observation of the run to this file: the counters of all volumes, files,
     /// databases and waits, sampled every --every or 1s. Read it with weir observe show.

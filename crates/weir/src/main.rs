@@ -14,11 +14,10 @@ mod output;
 mod progress;
 mod signals;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let cli = match cli::Cli::try_parse() {
+    let cli = match cli::Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors; clap knows where each goes.

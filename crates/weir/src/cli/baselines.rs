@@ -37,7 +37,7 @@ pub(crate) struct ObserveBetweenArgs {
     #[arg(long, value_name = "DIR", default_value = SNAPSHOTS)]
     pub(crate) dir: PathBuf,
     /// Time between the two inputs if they have no timestamps, for example 10min.
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) apart: Option<Span>,
     /// Include background waits, which qpi.wait_stats leaves out.
     #[arg(long)]
@@ -63,7 +63,7 @@ pub(crate) struct ObservePercentilesArgs {
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = some_time)]
     pub(crate) each: Span,
     /// UTC offset of an observation that does not state it, for example +01:00.
-    #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
+    #[arg(long, value_name = "OFFSET")]
     pub(crate) utc_offset: Option<String>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -63,7 +63,7 @@ impl ImportArgs {
 #[derive(Debug, Default, Clone, Args)]
 pub(crate) struct ClockArgs {
     /// UTC offset of times without a zone, for example +01:00.
-    #[arg(long, value_name = "OFFSET", allow_hyphen_values = true)]
+    #[arg(long, value_name = "OFFSET")]
     pub(crate) utc_offset: Option<String>,
     /// Read 05/06/2026 as 5 June instead of 6 May.
     #[arg(long)]

@@ -40,10 +40,10 @@ pub(crate) struct LabRunArgs {
     pub(crate) driver: Option<DriverArg>,
     /// Maximum size of a job's files in wall time [default: that of the lab, else 64MiB]. The
     /// articles use tens of GiB.
-    #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
     pub(crate) size: Option<Bytes>,
     /// Runtime of each job in wall time [default: that of the lab, else 6s]. The articles use 30 s.
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) runtime: Option<Span>,
     /// Repeat a lab in wall time until its figures hold, at most this many times, from 1 to 10
     /// [default: 1]. Use it on a shared machine, which may stall. The figures of the last run
@@ -51,7 +51,7 @@ pub(crate) struct LabRunArgs {
     #[arg(long, value_name = "N", value_parser = count_in::<u32>(1..=10))]
     pub(crate) tries: Option<u32>,
     /// Random seed of the jobs.
-    #[arg(long, default_value_t = 1, value_parser = seed, allow_hyphen_values = true)]
+    #[arg(long, default_value_t = 1, value_parser = seed)]
     pub(crate) seed: u64,
     /// Plot published figures against those in virtual time to this SVG file.
     #[arg(long, value_name = "FILE", value_parser = svg_file)]

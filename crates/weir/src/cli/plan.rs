@@ -10,7 +10,6 @@ use weir_plan::measure::{percentile, role};
 use weir_units::{Bytes, BytesPerSec, Iops, Money, Span, percent};
 
 #[derive(Debug, Args)]
-#[command(allow_negative_numbers = true)]
 pub(crate) struct PlanArgs {
     /// Need file: size and rates of each role, and constraints on the layout (docs/PLAN.md).
     #[arg(long, value_name = "FILE")]

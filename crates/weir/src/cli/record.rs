@@ -52,10 +52,10 @@ pub(crate) struct PartArgs {
     pub(crate) devices: Vec<String>,
     /// Begin at this time since the start of the trace, for example 10min. That is its first request,
     /// or the start of a recording of Weir.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME")]
     pub(crate) from: Option<Span>,
     /// End before this time since the start of the trace, for example 1h.
-    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) to: Option<Span>,
     /// Use a sample of the requests, for example 1/10. Rates shrink in proportion.
     #[arg(long, value_name = "1/N")]

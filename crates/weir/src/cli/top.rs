@@ -15,8 +15,7 @@ pub(crate) struct TopArgs {
         long,
         default_value = "1s",
         value_name = "TIME",
-        value_parser = some_time,
-        allow_hyphen_values = true
+        value_parser = some_time
     )]
     pub(crate) interval: Span,
     #[command(flatten)]
@@ -36,8 +35,7 @@ pub(crate) struct StatusArgs {
         long,
         default_value = "1s",
         value_name = "TIME",
-        value_parser = some_time,
-        allow_hyphen_values = true
+        value_parser = some_time
     )]
     pub(crate) interval: Span,
     /// Report again and again, at this interval [default: 1s], until Ctrl-C or until the server

@@ -11,7 +11,6 @@ use weir_units::{Money, Span, percent};
 
 /// A load given as a need, as an observation, or as both.
 #[derive(Debug, Clone, Default, Args)]
-#[command(allow_negative_numbers = true)]
 pub(crate) struct NeedArgs {
     /// Need file: rates and sizes of each role (docs/PLAN.md). With --load, it gives what cannot be
     /// observed: latencies, working sets, sizes.
@@ -55,7 +54,7 @@ pub(crate) struct FitArgs {
     pub(crate) also: Vec<PathBuf>,
     /// Answer for these hours of each observed day, too, for example 22:00-06:00 in UTC or
     /// 22:00-06:00+01:00. Their rates are taken as observed.
-    #[arg(long, value_name = "HOURS", value_parser = hours, requires = "load", allow_hyphen_values = true)]
+    #[arg(long, value_name = "HOURS", value_parser = hours, requires = "load")]
     pub(crate) night: Option<Hours>,
     /// Propose only changes without downtime: tiers and sizes of disks that grow online, bought rates, and
     /// files, storage and IOPS of an instance (a failover of about 10 seconds).
@@ -120,7 +119,7 @@ pub(crate) struct TuneArgs {
     pub(crate) settle: Option<Span>,
     /// Wait at most this time until a file that was added to the server has had its share of the
     /// requests for 3 s [default: 10min].
-    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "control", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "control")]
     pub(crate) file_wait: Option<Span>,
     /// Keep the changes of the server if they do not reach the goal. By default, they are undone.
     #[arg(long, requires = "control")]

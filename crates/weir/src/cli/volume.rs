@@ -119,7 +119,7 @@ pub(crate) struct CreateArgs {
     /// Name of the volume and of its export
     pub(crate) name: String,
     /// Size, for example 540GiB. The default is the size of the tier.
-    #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
     pub(crate) size: Option<Bytes>,
     /// Tier, for example P30. The default is the smallest tier that holds the size.
     #[arg(long, value_name = "TIER")]
@@ -208,10 +208,10 @@ pub(crate) enum HostCommand {
         /// Volume or stripe, as weir status shows it
         export: String,
         /// Start of the range, for example 10GiB.
-        #[arg(long, value_name = "SIZE", default_value = "0B", allow_hyphen_values = true)]
+        #[arg(long, value_name = "SIZE", default_value = "0B")]
         offset: Bytes,
         /// Length of the range, for example 120GiB.
-        #[arg(long, value_name = "SIZE", value_parser = some_bytes, allow_hyphen_values = true)]
+        #[arg(long, value_name = "SIZE", value_parser = some_bytes)]
         length: Bytes,
         #[command(flatten)]
         control: ControlArgs,

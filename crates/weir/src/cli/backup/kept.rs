@@ -88,19 +88,19 @@ pub(crate) struct BackupPruneArgs {
     #[arg(required = true, value_name = "PLACE")]
     pub(crate) places: Vec<String>,
     /// Number of backups of each name to keep, the newest first.
-    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
+    #[arg(long, value_name = "N", default_value_t = 0,
         value_parser = count::<u32>)]
     pub(crate) keep_last: u32,
     /// Number of days (UTC) of which to keep the newest backup. Days without a backup do not count.
-    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
+    #[arg(long, value_name = "N", default_value_t = 0,
         value_parser = count::<u32>)]
     pub(crate) keep_daily: u32,
     /// Number of weeks (from Monday) of which to keep the newest backup.
-    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
+    #[arg(long, value_name = "N", default_value_t = 0,
         value_parser = count::<u32>)]
     pub(crate) keep_weekly: u32,
     /// Number of months of which to keep the newest backup.
-    #[arg(long, value_name = "N", default_value_t = 0, allow_hyphen_values = true,
+    #[arg(long, value_name = "N", default_value_t = 0,
         value_parser = count::<u32>)]
     pub(crate) keep_monthly: u32,
     /// Prune backups of this name only. May be repeated [default: all names, each on its own].

@@ -45,21 +45,21 @@ pub(crate) struct BackupRunArgs {
     pub(crate) name: Option<String>,
     /// Number of stripes, 1 to 64. More stripes keep more writes in flight; four for each disk and
     /// eight in all are usually enough [default: one for each target].
-    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = stripes)]
+    #[arg(long, value_name = "N", value_parser = stripes)]
     pub(crate) stripes: Option<u64>,
     /// Largest transfer, and the size of a frame: 64KiB to 4MiB, in multiples of 64KiB. Larger
     /// transfers count as fewer operations on disks that merge them.
-    #[arg(long, value_name = "SIZE", default_value = "1MiB", allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", default_value = "1MiB")]
     pub(crate) max_transfer_size: Bytes,
     /// Number of transfer buffers, 1 to 16384. They bound the memory of a backup; SQL Server's rule is
     /// rarely beaten [default: 5 for each stripe and 2 for each source, three times that with
     /// --compress].
-    #[arg(long, value_name = "N", allow_hyphen_values = true,
+    #[arg(long, value_name = "N",
         value_parser = count_in::<u32>(1..=16384))]
     pub(crate) buffer_count: Option<u32>,
     /// Granularity of reads: 512B to 1MiB, a power of two. A smaller one skips smaller holes and makes
     /// more and shorter reads.
-    #[arg(long, value_name = "SIZE", default_value = "64KiB", allow_hyphen_values = true)]
+    #[arg(long, value_name = "SIZE", default_value = "64KiB")]
     pub(crate) block_size: Bytes,
     /// Compress with zstd: level 1 (fast) to 19 (small). --compress alone is level 1.
     #[arg(long, value_name = "LEVEL", num_args = 0..=1, require_equals = true,
@@ -91,7 +91,7 @@ pub(crate) struct BackupRunArgs {
     pub(crate) verify: bool,
     /// Highest rate at which the sources together are read, for example 100MB/s, to leave throughput
     /// to their other clients [default: no limit].
-    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = limit)]
+    #[arg(long, value_name = "RATE", value_parser = limit)]
     pub(crate) limit: Option<BytesPerSec>,
     /// Write the report as an HTML page to this file.
     #[arg(long, value_name = "FILE")]
