@@ -11,6 +11,8 @@ use weir_units::{Instant, Span};
 /// Time before the duration is estimated, and the minimum duration of a long run.
 const WATCHED_S: f64 = 10.0;
 const LONG_S: f64 = 600.0;
+/// Least time between two redraws of a run's line: a run may report thousands of times a second.
+const REDRAW_S: f64 = 0.1;
 
 /// A progress line on stderr, which is cleared at the end.
 pub(crate) struct Progress {
@@ -18,21 +20,32 @@ pub(crate) struct Progress {
     total: Option<Span>,
     /// True if the estimate was printed or is not wanted.
     is_said: Cell<bool>,
+    /// When the line is due, in seconds since the start.
+    due_s: Cell<f64>,
 }
 
 impl Progress {
     /// Starts a line; `total` is the duration in the time of the run, if known.
     pub(crate) fn start(total: Option<Span>, quiet: bool) -> Self {
-        let progress = Self { bar: bar(total, quiet), total, is_said: Cell::new(quiet) };
+        let progress = Self {
+            bar: bar(total, quiet),
+            total,
+            is_said: Cell::new(quiet),
+            due_s: Cell::new(0.0),
+        };
         progress.at(Instant::ZERO, 0);
         progress
     }
 
-    /// Shows the time and the I/Os of the run.
+    /// Shows the time and the I/Os of the run, if the line is due.
     pub(crate) fn at(&self, now: Instant, completed: u64) {
+        let elapsed_s = self.bar.elapsed().as_secs_f64();
+        if elapsed_s < self.due_s.get() {
+            return;
+        }
+        self.due_s.set(elapsed_s + REDRAW_S);
         let seconds = |nanos: u64| rate(float(nanos) / 1e9);
         let of = self.total.map(|total| format!(" of {}", seconds(total.nanos())));
-        let elapsed_s = self.bar.elapsed().as_secs_f64();
         let speed = float(completed) / elapsed_s.max(1e-3);
         if !self.is_said.get() && elapsed_s >= WATCHED_S {
             self.is_said.set(true);
