@@ -164,7 +164,7 @@ fn foreign_columns_and_types_are_named() {
     );
     foreign(&path, |name, kind| Some((name, if name == "raw" { Kind::Time } else { kind })));
     assert!(
-        told().contains("\"raw\" has the type TIMESTAMP(NANOS, UTC), expected INT64"),
+        told().contains("\"raw\" has the type TIMESTAMP(MICROS, UTC), expected INT64"),
         "{}",
         told()
     );

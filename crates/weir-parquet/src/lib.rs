@@ -30,7 +30,7 @@ pub enum Kind {
     Number,
     /// Texts (`STRING`).
     Text,
-    /// Nanoseconds since 1970 in UTC (`TIMESTAMP(NANOS)`).
+    /// Microseconds since 1970 in UTC (`TIMESTAMP(MICROS)`). Spark reads no nanoseconds.
     Time,
 }
 

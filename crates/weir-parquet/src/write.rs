@@ -109,7 +109,7 @@ fn field(name: &str, kind: Kind) -> Result<Type, ParquetError> {
         Kind::Whole => (Physical::INT64, None),
         Kind::Number => (Physical::DOUBLE, None),
         Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Kind::Time => (Physical::INT64, Some(nanoseconds())),
+        Kind::Time => (Physical::INT64, Some(microseconds())),
     };
     Type::primitive_type_builder(name, physical)
         .with_repetition(Repetition::OPTIONAL)
@@ -117,9 +117,9 @@ fn field(name: &str, kind: Kind) -> Result<Type, ParquetError> {
         .build()
 }
 
-/// Returns the type of nanoseconds since 1970 in UTC.
-fn nanoseconds() -> LogicalType {
-    LogicalType::timestamp(true, parquet::basic::TimeUnit::NANOS)
+/// Returns the type of microseconds since 1970 in UTC.
+fn microseconds() -> LogicalType {
+    LogicalType::timestamp(true, parquet::basic::TimeUnit::MICROS)
 }
 
 /// Writes a column. A value that is missing has the definition level 0 and takes no other space.

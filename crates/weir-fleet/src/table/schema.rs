@@ -81,7 +81,7 @@ impl Places {
 const fn type_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Whole => "INT64",
-        Kind::Time => "TIMESTAMP(NANOS, UTC)",
+        Kind::Time => "TIMESTAMP(MICROS, UTC)",
         Kind::Number => "DOUBLE",
         Kind::Text => "STRING",
     }

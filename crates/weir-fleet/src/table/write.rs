@@ -75,6 +75,7 @@ impl<W: Write + Send> Table<W> {
         // Times beyond the year 2262 do not exist in Parquet; the largest stands for them.
         let offset = i64::try_from(at.nanos()).unwrap_or(i64::MAX);
         let time = self.start.and_then(|start| start.checked_add(offset));
+        let time = time.map(|nanos| nanos.div_euclid(1_000));
         let before = self.rows.offsets.len();
         for (labels, raw) in self.labels.iter().zip(row) {
             let Some(raw) = raw else { continue };

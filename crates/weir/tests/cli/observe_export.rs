@@ -78,7 +78,7 @@ mod with_parquet {
         let output = output.expect("a program");
         let told = String::from_utf8_lossy(&output.stdout);
         let expect = format!(
-            "[({last:.1}, 7, 'TIMESTAMPTZ_NS', 'BIGINT', 'count', 'cumulative', 'host')]\n"
+            "[({last:.1}, 7, 'TIMESTAMP WITH TIME ZONE', 'BIGINT', 'count', 'cumulative', 'host')]\n"
         );
         assert_eq!(told, expect, "{}", String::from_utf8_lossy(&output.stderr));
     }
@@ -110,6 +110,25 @@ mod with_parquet {
         empty.observation(0).write(file).expect("an observation");
         check(&["empty.weirobs", "--parquet", "none/"], "has no samples");
         assert!(!place.path("none").exists());
+    }
+
+    #[test]
+    fn a_foreign_table_leaves_no_observation_behind() {
+        let place = place();
+        let columns = [("time", weir_parquet::Kind::Time), ("reads", weir_parquet::Kind::Whole)];
+        let file = File::create(place.path("foreign.parquet")).expect("a file");
+        let mut table = weir_parquet::Writer::new(file, &columns, &[]).expect("a table");
+        let column = || Values::Whole(vec![Some(1)]);
+        table.rows(&[column(), column()]).expect("a row");
+        table.finish().expect("a file");
+        place.file("text.parquet", "hello");
+        for (name, expect) in [("foreign.parquet", "column"), ("text.parquet", "text.parquet")] {
+            let args = ["observe", "import", "--parquet", name, "--out", "new.weirobs"];
+            let (stdout, stderr, code) = run(place.weir(&args));
+            assert_eq!((stdout.as_str(), code), ("", Some(2)), "{stderr}");
+            assert!(stderr.contains(expect) && stderr.lines().count() == 1, "{stderr}");
+            assert!(!place.path("new.weirobs").exists());
+        }
     }
 
     #[test]
