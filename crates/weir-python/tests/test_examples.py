@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -49,15 +50,55 @@ def test_a_sweep_on_ray_survives_the_loss_of_a_worker(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_fleet_on_dask_survives_the_loss_of_a_worker(tmp_path: Path) -> None:
+def test_a_fleet_survives_the_loss_of_a_worker_on_each_engine(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet"
-    alone, _ = run("dask_fleet.py", fleet, "--make", SERVERS, "--without-dask")
-    dask, said = run("dask_fleet.py", fleet, "--kill-worker")
-    assert "killed one of two workers" in said
-    assert alone == dask
-    answer = json.loads(dask)
+    alone, _ = run("fleet.py", fleet, "--make", SERVERS, "--on", "here")
+    for engine in ("dask", "ray"):
+        summary, said = run("fleet.py", fleet, "--on", engine, "--kill-worker")
+        assert "killed one of two workers" in said
+        assert summary == alone, engine
+    answer = json.loads(alone)
     assert answer["servers"] == int(SERVERS)
     assert answer["verdicts"]["throttled"] == int(SERVERS) // 3
+
+
+DASK = """
+from dask.distributed import LocalCluster
+if __name__ == "__main__":
+    cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
+    print(cluster.scheduler_address, flush=True)
+    input()
+"""
+RAY = """
+from ray.cluster_utils import Cluster
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+print(cluster.address, flush=True)
+input()
+cluster.shutdown()
+"""
+
+
+@pytest.mark.parametrize(("engine", "script"), [("dask", DASK), ("ray", RAY)])
+def test_a_cluster_that_runs_already_is_used_by_its_address(
+    engine: str, script: str, tmp_path: Path
+) -> None:
+    fleet = tmp_path / "fleet"
+    alone, _ = run("fleet.py", fleet, "--make", "6", "--on", "here")
+    # Its workers are in another folder than the script.
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "cluster.py").write_text(script)
+    command = [sys.executable, "cluster.py"]
+    env = {**os.environ, "RAY_USAGE_STATS_ENABLED": "0"}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=other, env=env, **pipes) as cluster:
+        address = cluster.stdout.readline().strip()
+        try:
+            options = ["--on", engine, "--address", address]
+            relative = Path(os.path.relpath(fleet))
+            assert run("fleet.py", relative, *options)[0] == alone
+        finally:
+            cluster.communicate("\n", timeout=60)
 
 
 def test_the_notebook_runs() -> None:
