@@ -180,8 +180,9 @@ fn samples_have_the_published_figures() {
             (d.values(&entity.name, &series.metric), p.values(&entity.name, &series.metric));
         assert_eq!(a, b, "{} {}", entity.name, series.metric);
     }
-    let Some(Err(error)) = try_sample("sar/sysstat_expected.data-11.6.5-sadf-j") else { return };
-    assert!(error.to_string().contains("has no samples"), "{error}");
+    let Some(result) = try_sample("sar/sysstat_expected.data-11.6.5-sadf-j") else { return };
+    let error = result.expect_err("it is refused").to_string();
+    assert!(error.contains("has no samples"), "{error}");
 }
 
 /// Output of `sadf -x` for two samples; the second follows a restart.

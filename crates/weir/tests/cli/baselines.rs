@@ -1,10 +1,10 @@
 //! `weir observe snapshot`, `snapshots`, `between` and `percentiles`.
 
 use crate::common::{IOSTAT, Place, run};
+use crate::tools;
 use serde_json::Value;
 use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::thread;
 
@@ -481,12 +481,9 @@ fn percentiles_are_of_stretches_by_the_clock() {
 /// The report of an interval equals the one that qpi itself printed.
 #[test]
 fn a_genuine_result_of_qpi_comes_out_as_it_was() {
-    let samples = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
+    let Some(samples) = tools::samples() else { return };
     let path = samples.join("sql_qpi/mi_gp_cell31_2020-01-22T133520_file_stats.csv");
-    let Ok(text) = fs::read_to_string(path) else {
-        println!("skipped: needs the samples beside the project");
-        return;
-    };
+    let text = fs::read_to_string(path).expect("a sample");
     let place = Place::new();
     place.file("qpi.csv", &text);
     ok(&place, &["observe", "import", "qpi.csv", "--out", "qpi.weirobs"]);

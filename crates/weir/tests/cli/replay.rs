@@ -1,6 +1,7 @@
 //! `weir record` of traces, and `weir sim` of recordings.
 
 use crate::common::{Place, run};
+use crate::tools;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -257,19 +258,9 @@ type Touched = (bool, u64, u64);
 /// The bytes of a page of the host cache.
 const PAGE: u64 = 4096;
 
-fn sample() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared/samples/block_traces/cloudPhysicsIO.csv")
-}
-
-/// Reads the sample of CloudPhysics.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
-fn cloud_physics() -> Option<Vec<Touched>> {
-    let Ok(text) = fs::read_to_string(sample()) else {
-        println!("skipped: needs the samples beside the project");
-        return None;
-    };
-    Some(touched(&text))
+/// Returns the path of the sample of CloudPhysics.
+fn cloud_physics() -> Option<PathBuf> {
+    Some(tools::samples()?.join("block_traces/cloudPhysicsIO.csv"))
 }
 
 /// Reads a trace of CloudPhysics by its description: SCSI codes, bytes, and sectors.
@@ -418,8 +409,9 @@ fn check_miss_ratio(path: &str, requests: &[Touched], all_reads: u64, sizes: [u6
 
 #[test]
 fn the_miss_ratio_of_the_sample_of_cloud_physics() {
-    let Some(requests) = cloud_physics() else { return };
-    check_miss_ratio(&sample().display().to_string(), &requests, 46_974, [64, 256, 1024]);
+    let Some(sample) = cloud_physics() else { return };
+    let requests = touched(&fs::read_to_string(&sample).expect("a sample"));
+    check_miss_ratio(&sample.display().to_string(), &requests, 46_974, [64, 256, 1024]);
 }
 
 /// Counts the misses of a cache of whole requests, of which the least recently used are evicted, and their bytes. A
@@ -461,11 +453,9 @@ fn the_sample_of_cloud_physics_has_the_misses_that_libcachesim_publishes() {
         (71_972, 3_075_403_776),
         (71_704, 3_061_662_720),
     ];
-    if cloud_physics().is_none() {
-        return;
-    }
+    let Some(sample) = cloud_physics() else { return };
     let place = Place::new();
-    let path = sample().display().to_string();
+    let path = sample.display().to_string();
     let (stdout, stderr, code) = run(place.weir(&["record", &path, "--out", "t.weirtrace"]));
     assert_eq!(code, Some(0), "{stdout}{stderr}");
     let file = fs::read(place.path("t.weirtrace")).expect("a trace");

@@ -2,6 +2,7 @@
 //! figure that is no number, and where the truth is known the verdict is the right one.
 
 use crate::common::{Place, run};
+use crate::tools;
 use serde_json::Value;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -10,17 +11,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 const FORMATS: [&str; 4] = ["text", "json", "csv", "markdown"];
-
-/// Returns the folder of the samples; prints that the test is skipped if it is missing.
-#[expect(clippy::print_stdout, reason = "a skipped test says so aloud")]
-fn folder() -> Option<PathBuf> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
-    if !root.is_dir() {
-        println!("skipped: needs the samples beside the project");
-        return None;
-    }
-    Some(root)
-}
 
 /// Lists all files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
@@ -114,7 +104,7 @@ fn every_reading_verb_answers_or_refuses_the_corpus_of_the_importer() {
 
 #[test]
 fn every_reading_verb_answers_or_refuses_every_sample() {
-    let Some(root) = folder() else { return };
+    let Some(root) = tools::samples() else { return };
     let paths = files(&root);
     assert!(paths.len() > 90, "{} samples", paths.len());
     check(&paths);
@@ -278,7 +268,7 @@ fn difference(root: &Path, path: &str, options: &[&str], right: &Answer) -> Opti
 
 #[test]
 fn samples_of_known_truth_get_the_right_verdict() {
-    let Some(root) = folder() else { return };
+    let Some(root) = tools::samples() else { return };
     let wrong =
         |(path, options, right): &(&str, &[&str], Answer)| difference(&root, path, options, right);
     let wrong: Vec<String> = TRUTHS.iter().filter_map(wrong).collect();

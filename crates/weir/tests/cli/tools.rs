@@ -1,6 +1,7 @@
-//! Programs that are not Weir's.
+//! Programs that are not Weir's, and what else a machine may lack.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 /// Returns whether a program is installed. It has to be with `CI=true`.
@@ -45,11 +46,21 @@ pub(crate) fn nbdkit_has(plugin: &str) -> bool {
 /// Returns whether this machine has something that a package does not bring. A container may lack it, also
 /// where everything must run: with `CI=true`, `WEIR_TEST_WITHOUT` has to name it then, so that the lack is a
 /// decision and not an accident.
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
 pub(crate) fn machine_has(what: &str, found: bool) -> bool {
+    has_unless_named(what, what, found)
+}
+
+/// Returns the folder of the genuine files beside the project. The same rule holds, with the word `samples`.
+pub(crate) fn samples() -> Option<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
+    has_unless_named("samples", "../shared/samples", folder.is_dir()).then_some(folder)
+}
+
+#[expect(clippy::print_stdout, reason = "a skipped test says so")]
+fn has_unless_named(word: &str, what: &str, found: bool) -> bool {
     let without = std::env::var("WEIR_TEST_WITHOUT").unwrap_or_default();
     let must = std::env::var_os("CI").as_deref() == Some(OsStr::new("true"));
-    let is_named = without.split_whitespace().any(|own| own == what);
+    let is_named = without.split_whitespace().any(|own| own == word);
     assert!(found || !must || is_named, "CI=true, and this machine lacks {what}");
     if !found {
         println!("skipped: needs {what}");
