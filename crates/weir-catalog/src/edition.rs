@@ -36,6 +36,7 @@ pub struct Edition {
     pub(crate) scope: String,
     pub(crate) provider: Option<String>,
     pub(crate) numbered_disks: bool,
+    pub(crate) root_disk_counts: bool,
     pub(crate) licence_programme: Option<String>,
     pub(crate) notes: Vec<String>,
     pub(crate) conflicts: Vec<String>,
@@ -118,6 +119,14 @@ impl Edition {
     #[must_use]
     pub const fn has_numbered_disks(&self) -> bool {
         self.numbered_disks
+    }
+
+    /// Returns the maximum number of disks of a machine besides its root disk, which some clouds count
+    /// among them; `None` if it is not published.
+    #[must_use]
+    pub fn most_beside_root(&self, host: &HostSize) -> Option<u32> {
+        let root = u32::from(self.root_disk_counts);
+        host.max_data_disks.map(|most| most.saturating_sub(root))
     }
 
     /// Returns the programme under which a machine with an owned operating system licence is billed

@@ -128,7 +128,8 @@ impl HostSize {
             list.burst(&format!("{name}.burst"), limits.and_then(|l| l.burst));
         }
         for (family, limits) in &self.pools {
-            list.limits(&format!("pools.{family}."), Some(*limits));
+            list.limits(&format!("pools.{family}."), Some(limits.limits));
+            list.limits(&format!("pools.{family}.writes."), limits.writes);
         }
         list.figures
     }
@@ -168,7 +169,8 @@ impl Pooled {
         list.push("min_size", self.min_size);
         list.push("max_size", self.max_size);
         list.limits("base.", self.base);
-        list.limits("per_100_gib.", Some(self.per_100_gib));
+        list.limits("per_100_gib.", Some(self.per_100_gib.limits));
+        list.limits("per_100_gib.writes.", self.per_100_gib.writes);
         let excess = (self.iops_excess > 0).then(|| RuleValue::Count(self.iops_excess.into()));
         list.push("iops_excess", excess);
         list.figures

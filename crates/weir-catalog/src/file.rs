@@ -83,6 +83,8 @@ pub(crate) struct File {
     pub(crate) provider: Option<String>,
     #[serde(default)]
     pub(crate) numbered_disks: bool,
+    #[serde(default)]
+    pub(crate) root_disk_counts: bool,
     pub(crate) licence_programme: Option<String>,
     #[serde(default)]
     pub(crate) notes: Vec<String>,
@@ -216,7 +218,7 @@ cited! {
         min_size: Option<Bytes>,
         max_size: Option<Bytes>,
         base: Option<Limits>,
-        per_100_gib: Limits,
+        per_100_gib: PoolLimits,
         #[serde(default)]
         iops_excess: u32,
     }
@@ -248,7 +250,7 @@ cited! {
         #[serde(default)]
         takes: Vec<String>,
         #[serde(default)]
-        pools: BTreeMap<String, Limits>,
+        pools: BTreeMap<String, PoolLimits>,
     }
 
     struct HostCache {
@@ -335,6 +337,14 @@ cited! {
 pub(crate) struct Limits {
     pub(crate) iops: Iops,
     pub(crate) throughput: BytesPerSec,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PoolLimits {
+    pub(crate) iops: Iops,
+    pub(crate) throughput: BytesPerSec,
+    pub(crate) writes: Option<Limits>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]

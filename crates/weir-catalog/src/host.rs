@@ -3,7 +3,7 @@
 //! A limit that was not published is `None`. That neither means that there is no limit, nor is it
 //! replaced by the limit of another machine.
 
-use crate::limits::{Burst, Limits};
+use crate::limits::{Burst, Limits, PoolLimits};
 use crate::provenance::Provenance;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ pub struct HostSize {
     pub takes: Vec<String>,
     /// Limits of all disks of a family together, for families whose disks share theirs
     /// ([`crate::Pooled`]).
-    pub pools: BTreeMap<String, Limits>,
+    pub pools: BTreeMap<String, PoolLimits>,
     /// True if the host can cache disks, as stated or as implied by a published cache size or
     /// cached limit. `None` if it is not published.
     pub premium_caching: Option<bool>,

@@ -11,6 +11,15 @@ pub struct Limits {
     pub throughput: BytesPerSec,
 }
 
+/// Limits that all disks of a family on a machine share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolLimits {
+    /// The limits of reads and writes together, or of reads alone if writes are apart.
+    pub limits: Limits,
+    /// The limits of writes, if they are apart.
+    pub writes: Option<Limits>,
+}
+
 /// Unused time of every limit of disks and machines that may be spent at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reserve {

@@ -9,7 +9,7 @@ use crate::figures;
 use crate::file::{self, Cited};
 use crate::host::{HostLimits, HostNames, HostSize, LocalDisk, Series};
 use crate::latency::{Latency, Quantiles};
-use crate::limits::{Burst, BurstKind, Limits};
+use crate::limits::{Burst, BurstKind, Limits, PoolLimits};
 use crate::nearest::{nearest, plain};
 use crate::price::{Item, Price, PriceList, Term};
 use crate::provenance::{Citation, Provenance};
@@ -96,6 +96,7 @@ impl Reader<'_> {
             scope: file.scope,
             provider: file.provider,
             numbered_disks: file.numbered_disks,
+            root_disk_counts: file.root_disk_counts,
             licence_programme: file.licence_programme,
             notes: file.notes,
             conflicts: file.conflicts,
@@ -308,7 +309,7 @@ impl Reader<'_> {
             pools: row
                 .pools
                 .into_iter()
-                .map(|(of, l)| (of, Limits { iops: l.iops, throughput: l.throughput }))
+                .map(|(family, limits)| (family, families::pool_limits(limits)))
                 .collect(),
             premium_caching: premium_caching.or(cacheable),
             stands_for_others: false,
@@ -616,6 +617,17 @@ impl Reader<'_> {
             let names = host.pools.keys().chain(&host.takes);
             if let Some(name) = names.into_iter().find(|name| !edition.has_family(name)) {
                 let reason = format!("there is no family {name:?}");
+                return Err(self.invalid(&format!("host {}", host.qualified()), reason));
+            }
+            let is_apart =
+                |family: &str| Some(edition.pooled(family)?.per_100_gib.writes.is_some());
+            let differs = |(family, own): &(&String, &PoolLimits)| {
+                is_apart(family).is_some_and(|apart| apart != own.writes.is_some())
+            };
+            if let Some((family, _)) = host.pools.iter().find(differs) {
+                let reason = format!(
+                    "`pools.{family}` and `per_100_gib` of the family must both have `writes`, or neither"
+                );
                 return Err(self.invalid(&format!("host {}", host.qualified()), reason));
             }
         }

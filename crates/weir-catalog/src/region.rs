@@ -15,8 +15,8 @@ pub(crate) const HOURS: u128 = 730;
 const ITEM_COLUMNS: usize = 7;
 /// The column of prices that hold in every region.
 const EVERYWHERE: &str = "all";
-/// The mark of a price that was computed from another one.
-const DERIVED: char = 'd';
+/// The marks of prices that were computed from others, and the rules that their sources state.
+const DERIVED: [(char, &str); 3] = [('d', "derived"), ('t', "twin"), ('s', "sibling")];
 
 /// The prices of an edition in many regions.
 #[derive(Clone)]
@@ -136,7 +136,8 @@ impl RegionPrices {
                 None => self.broken(unit),
             },
         };
-        let digits = cell.trim_end_matches(DERIVED);
+        let rule = DERIVED.into_iter().find(|(mark, _)| cell.ends_with(*mark));
+        let digits = cell.trim_end_matches(char::is_alphabetic);
         let is_hourly = unit == "hour";
         let hours = if is_hourly { HOURS } else { 1 };
         let off: u128 = discount.parse().unwrap_or(0);
@@ -151,8 +152,8 @@ impl RegionPrices {
                 "a month is {HOURS} hours less {off} % for sustained use, which a whole month gets"
             ));
         }
-        if cell.ends_with(DERIVED) {
-            key.push_str("-derived");
+        if let Some((_, rule)) = rule {
+            key = format!("{key}-{rule}");
         }
         let price = Price {
             item,

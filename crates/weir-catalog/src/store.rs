@@ -2,7 +2,7 @@
 //! service, with limits that depend on the size.
 
 use crate::error::CatalogError;
-use crate::limits::Limits;
+use crate::limits::{Limits, PoolLimits};
 use crate::provenance::Provenance;
 use weir_units::{Bytes, BytesPerSec, Iops};
 
@@ -77,10 +77,10 @@ pub struct Pooled {
     pub min_size: Option<Bytes>,
     /// The largest disk; `None` if it is not published.
     pub max_size: Option<Bytes>,
-    /// Limits independent of the size.
+    /// Limits independent of the size; of reads and of writes, if these are apart.
     pub base: Option<Limits>,
     /// Limits per 100 GiB.
-    pub per_100_gib: Limits,
+    pub per_100_gib: PoolLimits,
     /// Percent of operations that disks were measured to do above the published formula.
     pub iops_excess: u32,
     /// Source, date, conflicts.
@@ -105,15 +105,24 @@ impl Pooled {
     /// Returns the total limits of disks of `size`, at most `most` (the machine's limit), and at
     /// least one operation and one byte per second.
     #[must_use]
-    pub fn limits(&self, size: Bytes, most: Option<Limits>) -> Limits {
+    pub fn limits(&self, size: Bytes, most: Option<PoolLimits>) -> PoolLimits {
+        let writes = self.per_100_gib.writes.map(|per_100_gib| {
+            let most = most.map(|own| own.writes.unwrap_or(own.limits));
+            self.by_size(size, per_100_gib, most)
+        });
+        let most = most.map(|own| own.limits);
+        PoolLimits { limits: self.by_size(size, self.per_100_gib.limits, most), writes }
+    }
+
+    fn by_size(&self, size: Bytes, per_100_gib: Limits, most: Option<Limits>) -> Limits {
         let by_size = |of: fn(&Limits) -> u64, excess: u32| {
-            let own = u128::from(of(&self.per_100_gib)) * u128::from(size.get()) / (100 << 30);
+            let own = u128::from(of(&per_100_gib)) * u128::from(size.get()) / (100 << 30);
             let base = self.base.as_ref().map_or(0, of);
             let own = (own + u128::from(base)) * (100 + u128::from(excess)) / 100;
             let own = u64::try_from(own).unwrap_or(u64::MAX);
             own.min(most.as_ref().map_or(u64::MAX, of)).max(1)
         };
-        let least = self.per_100_gib;
+        let least = per_100_gib;
         Limits {
             iops: Iops::new(by_size(|own| own.iops.get(), self.iops_excess)).unwrap_or(least.iops),
             throughput: BytesPerSec::new(by_size(|own| own.throughput.get(), 0))

@@ -42,7 +42,10 @@ use ahead::Ahead;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use part::{Owner, Parent, Part};
-use route::{CACHED_BYTES, CACHED_IOPS, LOG, UNCACHED_BYTES, UNCACHED_IOPS, disk_gate};
+use route::{
+    CACHED_BYTES, CACHED_IOPS, LOG, UNCACHED_BYTES, UNCACHED_IOPS, WRITE_BYTES, WRITE_IOPS,
+    disk_gate,
+};
 use slab::Slab;
 use volume::Volume;
 use weir_units::{Bytes, Instant, Span};
@@ -69,8 +72,10 @@ pub struct Engine {
     /// The size of each device.
     sizes: Vec<u64>,
     volumes: Vec<Volume>,
-    /// The shared gates from [`UNCACHED_IOPS`] to [`LOG`], then the gate of each disk.
+    /// The shared gates from [`UNCACHED_IOPS`] to [`WRITE_BYTES`], then the gate of each disk.
     gates: Vec<Gate>,
+    /// Writes to remote storage pass [`WRITE_IOPS`] and [`WRITE_BYTES`].
+    writes_apart: bool,
     /// Numbers of removed volumes, which new ones take.
     vacant: Vec<usize>,
     cache: Option<(CacheSpec, BlobCache)>,
@@ -96,6 +101,13 @@ const UNCACHED_CAPS: GateCaps = GateCaps {
     burst_iops: Cap::HostUncachedBurstIops,
     bytes: Cap::HostUncachedBytes,
     burst_bytes: Cap::HostUncachedBurstBytes,
+};
+
+const WRITE_CAPS: GateCaps = GateCaps {
+    iops: Cap::HostWriteIops,
+    burst_iops: Cap::HostWriteIops,
+    bytes: Cap::HostWriteBytes,
+    burst_bytes: Cap::HostWriteBytes,
 };
 
 const CACHED_CAPS: GateCaps = GateCaps {
@@ -131,11 +143,13 @@ impl Engine {
     pub fn new(spec: HostSpec) -> Result<Self, SpecError> {
         spec.check()?;
         let count = spec.volumes.len();
-        let [uncached, cached] = [&spec.uncached, &spec.cached].map(sides);
+        let writes = spec.uncached_writes.unwrap_or_default();
+        let [uncached, cached, writes] = [&spec.uncached, &spec.cached, &writes].map(sides);
         let mut gates: Vec<Gate> = Vec::new();
         gates.extend(uncached.map(|side| Gate::shared(UNCACHED_CAPS, &side, count)));
         gates.extend(cached.map(|side| Gate::shared(CACHED_CAPS, &side, count)));
         gates.push(Gate::shared(LOG_CAPS, &log_limits(spec.log_rate), count));
+        gates.extend(writes.map(|side| Gate::shared(WRITE_CAPS, &side, count)));
         gates.iter_mut().for_each(|gate| gate.fill(spec.credits, Instant::ZERO));
         gates.extend(spec.volumes.iter().map(|volume| {
             let mut gate = Gate::for_disk(&volume.limits.gate);
@@ -151,6 +165,7 @@ impl Engine {
             sizes: Vec::new(),
             volumes: spec.volumes.into_iter().map(Volume::new).collect(),
             gates,
+            writes_apart: spec.uncached_writes.is_some(),
             vacant: Vec::new(),
             // Dirty blocks are in the cache, so its capacity limits them.
             dirty_room: cache
@@ -242,16 +257,18 @@ impl Engine {
             let spec = &self.volumes[volume].spec;
             let is_remote = spec.place == Place::Remote;
             let uncached = is_remote.then_some([UNCACHED_IOPS, UNCACHED_BYTES]);
+            let writes = (is_remote && self.writes_apart).then_some([WRITE_IOPS, WRITE_BYTES]);
             let is_cached = !is_remote || spec.cache != CacheMode::None;
             let cached = is_cached.then_some([CACHED_IOPS, CACHED_BYTES]);
             let log = spec.log.then_some(LOG);
             let alone = [disk_gate(volume)].into_iter().chain(log);
             let alone = alone.map(|gate| self.gates[gate].backlog(volume, None, self.now));
-            let pairs = uncached.into_iter().chain(cached).flat_map(|[iops, bytes]| {
-                let (iops, bytes) = (&self.gates[iops], &self.gates[bytes]);
-                let at_bytes = bytes.backlog(volume, Some(iops), self.now);
-                [iops.backlog(volume, None, self.now), at_bytes]
-            });
+            let pairs =
+                [uncached, writes, cached].into_iter().flatten().flat_map(|[iops, bytes]| {
+                    let (iops, bytes) = (&self.gates[iops], &self.gates[bytes]);
+                    let at_bytes = bytes.backlog(volume, Some(iops), self.now);
+                    [iops.backlog(volume, None, self.now), at_bytes]
+                });
             alone.chain(pairs).max()
         };
         columns.filter_map(|volume| at(*volume)).max().unwrap_or(Span::ZERO)

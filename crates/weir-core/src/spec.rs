@@ -12,7 +12,7 @@ pub use weir_units::CacheMode;
 use weir_units::time::NANOS_PER_SEC;
 use weir_units::{Bytes, BytesPerSec, Iops, Share, Span};
 
-/// An alarm's index has 30 bits, and there are three gates more than volumes.
+/// An alarm's index has 30 bits, and there are a few gates more than volumes.
 pub(crate) const MAX_VOLUMES: usize = 1 << 29;
 
 /// One host with what is attached to it.
@@ -20,6 +20,9 @@ pub(crate) const MAX_VOLUMES: usize = 1 << 29;
 pub struct HostSpec {
     /// The host's limits to remote storage.
     pub uncached: GateLimits,
+    /// The host's limits of writes to remote storage, where they are apart; `uncached` then limits
+    /// reads alone. They do not burst.
+    pub uncached_writes: Option<GateLimits>,
     /// The host's limits of cache and local SSD together.
     pub cached: GateLimits,
     /// Bytes per second that writes to all of its log volumes together may have. It
@@ -38,6 +41,20 @@ pub struct HostSpec {
 }
 
 impl HostSpec {
+    /// Returns the most that reads and writes together get of remote storage, without bursts.
+    #[must_use]
+    pub fn uncached_in_all(&self) -> GateLimits {
+        let Some(writes) = self.uncached_writes else { return self.uncached };
+        let sum = |reads: Option<Limit>, writes: Option<Limit>| {
+            let (reads, writes) = (reads?.rate, writes?.rate);
+            Some(Limit { rate: reads.saturating_add(writes.get()), burst: None, reserve: None })
+        };
+        GateLimits {
+            iops: sum(self.uncached.iops, writes.iops),
+            bytes: sum(self.uncached.bytes, writes.bytes),
+        }
+    }
+
     /// Checks the assumptions of an engine.
     pub(crate) fn check(&self) -> Result<(), SpecError> {
         if self.volumes.len() >= MAX_VOLUMES {

@@ -60,7 +60,7 @@ impl Alarm {
 /// Later than every entry.
 const NEVER: u128 = u128::MAX;
 /// The number of alarms that have a slot of their own.
-pub(crate) const SLOTS: usize = 5;
+pub(crate) const SLOTS: usize = 7;
 /// Nanoseconds of a bucket, as a power of two.
 const BUCKET_BITS: u32 = 12;
 const BUCKETS: usize = 1024;

@@ -42,11 +42,16 @@ pub enum Cap {
     /// blocks, or a flush asked for them. What holds the write-backs is in
     /// [`Totals::writeback_waits`](crate::Totals::writeback_waits).
     CacheWriteback,
+    /// Written operations per second of the host to remote storage, where writes are limited apart.
+    HostWriteIops,
+    /// Written bytes per second of the host to remote storage, where writes are limited apart.
+    HostWriteBytes,
 }
 
 impl Cap {
-    /// Every cap, in the order of a request's path.
-    pub const ALL: [Self; 14] = [
+    /// Every cap, in the order of a request's path; those of writes are last, because the hash of a
+    /// run depends on the order.
+    pub const ALL: [Self; 16] = [
         Self::LogRate,
         Self::DiskIops,
         Self::DiskBytes,
@@ -61,6 +66,8 @@ impl Cap {
         Self::HostCachedBurstIops,
         Self::HostCachedBurstBytes,
         Self::CacheWriteback,
+        Self::HostWriteIops,
+        Self::HostWriteBytes,
     ];
 
     /// The name used in reports and metrics.
@@ -81,6 +88,8 @@ impl Cap {
             Self::HostCachedBurstIops => "host_cached_burst_iops",
             Self::HostCachedBurstBytes => "host_cached_burst_bytes",
             Self::CacheWriteback => "cache_writeback",
+            Self::HostWriteIops => "host_write_iops",
+            Self::HostWriteBytes => "host_write_bytes",
         }
     }
 
@@ -92,6 +101,7 @@ impl Cap {
             | Self::DiskBurstIops
             | Self::HostUncachedIops
             | Self::HostUncachedBurstIops
+            | Self::HostWriteIops
             | Self::HostCachedIops
             | Self::HostCachedBurstIops => Some(CapUnit::Operations),
             Self::LogRate
@@ -99,6 +109,7 @@ impl Cap {
             | Self::DiskBurstBytes
             | Self::HostUncachedBytes
             | Self::HostUncachedBurstBytes
+            | Self::HostWriteBytes
             | Self::HostCachedBytes
             | Self::HostCachedBurstBytes => Some(CapUnit::Bytes),
             Self::CacheWriteback => None,

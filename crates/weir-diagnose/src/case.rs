@@ -225,6 +225,8 @@ pub(crate) fn cap_words(kind: Kind) -> &'static str {
         Kind::HostCachedBytes => "cached throughput limit",
         Kind::HostCachedBurstIops => "cached burst IOPS limit",
         Kind::HostCachedBurstBytes => "cached burst throughput limit",
+        Kind::HostWriteIops => "write IOPS limit",
+        Kind::HostWriteBytes => "write throughput limit",
         Kind::LogRate => "log rate limit",
         _ => "limit",
     }

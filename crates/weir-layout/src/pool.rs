@@ -6,7 +6,7 @@
 use crate::error::Kind;
 use crate::layout::{Host, TO_REMOTE};
 use crate::volume::{Volume, gate_of, with_reserve};
-use weir_catalog::{Edition, HostSize};
+use weir_catalog::{Edition, HostSize, Limits, PoolLimits};
 use weir_core::{GateLimits, Place};
 use weir_units::Bytes;
 
@@ -46,12 +46,26 @@ pub(crate) fn take(
     };
     let all = host.volumes.iter().filter(|volume| volume.is_pooled);
     let all = Bytes::new(all.map(|volume| volume.spec.size.get()).fold(0, u64::saturating_add));
-    let limits = pooled.limits(all, most);
-    host.spec.uncached = lower(host.spec.uncached, with_reserve(gate_of(limits), edition));
+    let PoolLimits { limits, writes } = pooled.limits(all, most);
+    let gate = |limits| with_reserve(gate_of(limits), edition);
+    // Limits that a layout gives its host hold for reads and writes together.
+    let apart = writes.filter(|_| host.spec.uncached == GateLimits::default());
+    host.spec.uncached_writes = apart.map(gate);
+    host.spec.uncached = lower(host.spec.uncached, gate(limits));
     host.notes.retain(|note| !note.ends_with(TO_REMOTE));
+    let words = |own: Limits| format!("{} and {}", own.iops, own.throughput);
+    let have = match (apart, writes) {
+        (Some(writes), _) => {
+            format!("{} for reads, and {} for writes", words(limits), words(writes))
+        }
+        (None, Some(_)) => format!(
+            "{} for reads and writes together, because the host has limits of its own",
+            words(limits)
+        ),
+        (None, None) => words(limits),
+    };
     host.notes.push(format!(
-        "{family} disks share their limits on a machine: {all} in total have {} and {}",
-        limits.iops, limits.throughput
+        "{family} disks share their limits on a machine: {all} in total have {have}"
     ));
     Ok(())
 }

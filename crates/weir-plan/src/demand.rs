@@ -81,6 +81,16 @@ impl Flow {
         })
     }
 
+    /// Returns a share of the load in millionths, rounded up.
+    #[must_use]
+    pub fn part(&self, share: u64) -> Self {
+        let of = |n: u64| {
+            let part = (u128::from(n) * u128::from(share)).div_ceil(u128::from(WHOLE));
+            u64::try_from(part).unwrap_or(u64::MAX)
+        };
+        Self { operations: of(self.operations), bytes: of(self.bytes) }
+    }
+
     /// Returns whether there is no load.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -189,14 +199,7 @@ pub fn by_cap(
             cached += if counts.cached { share } else { 0 };
         }
     }
-    let part = |share: u64| {
-        let of = |n: u64| {
-            let part = (u128::from(n) * u128::from(share)).div_ceil(u128::from(WHOLE));
-            u64::try_from(part).unwrap_or(u64::MAX)
-        };
-        Flow { operations: of(asked.operations), bytes: of(asked.bytes) }
-    };
-    Demand { disk: part(disk), uncached: part(uncached), cached: part(cached) }
+    Demand { disk: asked.part(disk), uncached: asked.part(uncached), cached: asked.part(cached) }
 }
 
 #[cfg(test)]

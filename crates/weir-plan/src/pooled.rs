@@ -10,7 +10,8 @@ use crate::filesystem::FileSystem;
 use crate::machine::{self, Machines, backup_apart, pool_name};
 use crate::need::{Need, rate_words};
 use crate::rank::Aim;
-use weir_catalog::{HostSize, Per, Pooled};
+use crate::share::WHOLE;
+use weir_catalog::{HostSize, Per, PoolLimits, Pooled};
 use weir_layout::file::{FileKeys, HostKeys, VolumeKeys};
 use weir_layout::{LayoutText, Role};
 use weir_units::Bytes;
@@ -80,7 +81,25 @@ struct Pools<'m, 'a> {
     machines: &'m Machines<'a>,
     need: &'m Need,
     /// The load at each peak of the need.
-    peaks: Vec<Flow>,
+    peaks: Vec<Load>,
+}
+
+/// The load of all roles.
+#[derive(Debug, Clone, Copy, Default)]
+struct Load {
+    all: Flow,
+    reads: Flow,
+    writes: Flow,
+}
+
+/// Limits that all disks share, and the load that passes them.
+struct Shared {
+    /// The names of the limits on operations and bytes.
+    names: [&'static str; 2],
+    /// The requests that pass them, in words: empty for all.
+    kind: &'static str,
+    of: fn(&Load) -> &Flow,
+    limits: Limits,
 }
 
 /// A machine with disks of one type.
@@ -97,11 +116,14 @@ impl<'m, 'a> Pools<'m, 'a> {
     fn new(machines: &'m Machines<'a>, need: &'m Need) -> Self {
         let io_unit = machines.edition.io_unit();
         let at = |peak: &Peak| {
-            let mut all = Flow::default();
+            let mut load = Load::default();
             for own in &need.roles {
-                all += &demand::flow(own, *peak, io_unit, None);
+                let flow = demand::flow(own, *peak, io_unit, None);
+                load.all += &flow;
+                load.reads += &flow.part(own.reads);
+                load.writes += &flow.part(WHOLE.saturating_sub(own.reads));
             }
-            all
+            load
         };
         Self { machines, need, peaks: Peak::of_need(need).iter().map(at).collect() }
     }
@@ -160,17 +182,48 @@ impl<'m, 'a> Pools<'m, 'a> {
         self.groups().len() as u64
     }
 
-    fn limits(&self, host: &HostSize, family: &Pooled, gib: u64) -> Limits {
+    /// Returns the limits that disks of a total size share on a machine.
+    fn limits(&self, host: &HostSize, family: &Pooled, gib: u64) -> Vec<Shared> {
         let most = host.pools.get(&family.family).copied();
-        let limits = family.limits(Bytes::gib(gib), most);
-        Limits { operations: limits.iops.get(), bytes: limits.throughput.get() }
+        let PoolLimits { limits, writes } = family.limits(Bytes::gib(gib), most);
+        let limits_of = |own: weir_catalog::Limits| Limits {
+            operations: own.iops.get(),
+            bytes: own.throughput.get(),
+        };
+        let shared = |names, kind, of: fn(&Load) -> &Flow, own| Shared {
+            names,
+            kind,
+            of,
+            limits: limits_of(own),
+        };
+        match writes {
+            None => {
+                vec![shared(["shared operations", "shared bytes"], "", |load| &load.all, limits)]
+            }
+            Some(writes) => vec![
+                shared(
+                    ["shared reads", "shared bytes read"],
+                    " of reads",
+                    |load| &load.reads,
+                    limits,
+                ),
+                shared(
+                    ["shared writes", "shared bytes written"],
+                    " of writes",
+                    |load| &load.writes,
+                    writes,
+                ),
+            ],
+        }
     }
 
     /// Returns the smallest total size that stores and carries the need.
     fn fewest(&self, host: &HostSize, family: &Pooled) -> Option<u64> {
         let fits = |gib: u64| {
-            let limits = self.limits(host, family, gib);
-            self.peaks.iter().all(|flow| flow.fits(limits, 1))
+            let all = self.limits(host, family, gib);
+            let fits =
+                |own: &Shared| self.peaks.iter().all(|load| (own.of)(load).fits(own.limits, 1));
+            all.iter().all(fits)
         };
         let disks = self.disks(family);
         let largest = family.max_size.map_or(MOST_GIB, |most| most.get() >> 30);
@@ -204,23 +257,27 @@ impl<'m, 'a> Pools<'m, 'a> {
     /// Returns the reasons for the disks.
     fn all_reasons(&self, candidate: &Candidate<'_>) -> Vec<Reason> {
         let Candidate { host, family, gib, .. } = *candidate;
-        let limits = self.limits(host, family, gib);
-        let most = Flow::most(&self.peaks);
-        let mut all = vec![
-            Reason::detail(format!(
-                "needs {} IOPS and {}; all {} disks together provide {} IOPS and {}, from their \
-                 {gib} GiB and the limits of {}",
-                most.operations,
-                rate_words(most.bytes),
-                family.family,
-                limits.operations,
-                rate_words(limits.bytes),
-                host.name,
-            )),
-            Reason::detail(
-                "disks of a type share their limits, so more disks or stripes would not raise them",
-            ),
-        ];
+        let shared = self.limits(host, family, gib);
+        let mut all: Vec<Reason> = shared
+            .iter()
+            .map(|own| {
+                let most = Flow::most(self.peaks.iter().map(own.of));
+                Reason::detail(format!(
+                    "needs {} IOPS{} and {}; all {} disks together provide {} IOPS and {}, from \
+                     their {gib} GiB and the limits of {}",
+                    most.operations,
+                    own.kind,
+                    rate_words(most.bytes),
+                    family.family,
+                    own.limits.operations,
+                    rate_words(own.limits.bytes),
+                    host.name,
+                ))
+            })
+            .collect();
+        all.push(Reason::detail(
+            "disks of a type share their limits, so more disks or stripes would not raise them",
+        ));
         let (stored, room) = (self.stored(), Bytes::gib(gib));
         if gib > self.least(family) {
             all.push(Reason::detail(format!(
@@ -300,11 +357,12 @@ impl<'m, 'a> Pools<'m, 'a> {
 
     /// Returns the use of every limit.
     fn cap_uses(&self, candidate: &Candidate<'_>) -> Vec<CapUse> {
-        let peaks: Vec<&Flow> = self.peaks.iter().collect();
-        let limits = self.limits(candidate.host, candidate.family, candidate.gib);
         let of = format!("{} of {}", candidate.family.family, candidate.host.name);
-        let names = ["shared operations", "shared bytes"];
-        let mut caps = CapUse::rates(&of, &peaks, limits, 1, names);
+        let mut caps = Vec::new();
+        for own in self.limits(candidate.host, candidate.family, candidate.gib) {
+            let peaks: Vec<&Flow> = self.peaks.iter().map(own.of).collect();
+            caps.extend(CapUse::rates(&of, &peaks, own.limits, 1, own.names));
+        }
         let needed = self.groups().iter().map(|roles| self.room_for(roles)).sum();
         let (own, room) = (Bytes::gib(needed), Bytes::gib(candidate.gib));
         caps.push(CapUse::size(&of, "size", own, room));

@@ -323,6 +323,7 @@ pub fn without_bursts(layout: &mut Layout, of_hosts_alone: bool) {
     for host in &mut layout.hosts {
         without(&mut host.spec.uncached);
         without(&mut host.spec.cached);
+        host.spec.uncached_writes.iter_mut().for_each(without);
         for volume in host.spec.volumes.iter_mut().filter(|_| !of_hosts_alone) {
             without(&mut volume.limits.gate);
         }

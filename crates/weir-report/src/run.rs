@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The names of limits in reports, in the order of a request's path.
-pub const CAPS: [&str; 14] = [
+pub const CAPS: [&str; 16] = [
     "log_rate",
     "disk_iops",
     "disk_bytes",
@@ -25,6 +25,8 @@ pub const CAPS: [&str; 14] = [
     "host_cached_burst_iops",
     "host_cached_burst_bytes",
     "cache_writeback",
+    "host_write_iops",
+    "host_write_bytes",
 ];
 
 /// The clock of a run.

@@ -208,6 +208,9 @@ fn host_attributes(host: &Host) -> Attributes {
     let mut attributes = Attributes::new();
     set(&mut attributes, "size", host.size.as_deref());
     set_limits(&mut attributes, "uncached_", &host.spec.uncached);
+    if let Some(writes) = &host.spec.uncached_writes {
+        set_limits(&mut attributes, "write_", writes);
+    }
     set_limits(&mut attributes, "cached_", &host.spec.cached);
     let log = rate(host.spec.log_rate.as_ref());
     set(&mut attributes, "log_bytes_per_s_limit", log);
@@ -269,6 +272,7 @@ fn names(caps: &[Cap]) -> Vec<&'static str> {
 /// Returns the caps that can throttle requests to a volume.
 fn caps(host: &Host, volume: &VolumeSpec) -> Vec<Cap> {
     let (disk, uncached, cached) = (&volume.limits.gate, &host.spec.uncached, &host.spec.cached);
+    let writes = host.spec.uncached_writes.as_ref().filter(|_| volume.place == Location::Remote);
     let is_cached = volume.cache != CacheMode::None || volume.place == Location::Local;
     let has = |limit: Option<Limit>| limit.is_some();
     let bursts = |limit: Option<Limit>| limit.is_some_and(|limit| limit.burst.is_some());
@@ -287,6 +291,8 @@ fn caps(host: &Host, volume: &VolumeSpec) -> Vec<Cap> {
         Cap::HostCachedBurstIops => is_cached && bursts(cached.iops),
         Cap::HostCachedBurstBytes => is_cached && bursts(cached.bytes),
         Cap::CacheWriteback => volume.cache == CacheMode::ReadWrite,
+        Cap::HostWriteIops => writes.is_some_and(|own| has(own.iops)),
+        Cap::HostWriteBytes => writes.is_some_and(|own| has(own.bytes)),
     };
     Cap::ALL.into_iter().filter(can_hold).collect()
 }

@@ -19,9 +19,11 @@ pub struct Place {
 impl Place {
     /// Returns the limits of a layout that hold without bursts: those of each host and of each export.
     pub(crate) fn all(layout: &Layout) -> impl Iterator<Item = Self> {
-        const OF_HOST: [Cap; 5] = [
+        const OF_HOST: [Cap; 7] = [
             Cap::HostUncachedIops,
             Cap::HostUncachedBytes,
+            Cap::HostWriteIops,
+            Cap::HostWriteBytes,
             Cap::HostCachedIops,
             Cap::HostCachedBytes,
             Cap::LogRate,
@@ -117,6 +119,7 @@ impl Place {
             }),
             None if self.cap == Cap::LogRate => base(host.spec.log_rate),
             None if is_cached(self.cap) => base(gate(&host.spec.cached)),
+            None if is_of_writes(self.cap) => base(gate(host.spec.uncached_writes.as_ref()?)),
             None => base(gate(&host.spec.uncached)),
         }
     }
@@ -157,8 +160,14 @@ impl Place {
             // Blocks that are written twice may reach the disk once.
             CacheMode::ReadWrite => 0,
         };
+        let is_apart = host.spec.uncached_writes.is_some();
         match self.cap {
             Cap::LogRate => writes,
+            cap if is_of_writes(cap) && is_local => 0,
+            cap if is_of_writes(cap) => to_disk.min(writes),
+            Cap::HostUncachedIops | Cap::HostUncachedBytes if is_apart && !is_local => {
+                to_disk.saturating_sub(writes)
+            }
             cap if is_cached(cap) && !is_local && volume.cache == CacheMode::None => 0,
             cap if is_cached(cap) => rate,
             cap if is_of_host(cap) && is_local => 0,
@@ -238,6 +247,11 @@ pub(crate) fn is_of_host(cap: Cap) -> bool {
     )
 }
 
+/// Returns whether a limit holds for writes alone.
+fn is_of_writes(cap: Cap) -> bool {
+    matches!(cap, Cap::HostWriteIops | Cap::HostWriteBytes)
+}
+
 /// Returns whether the limit is that of a host's cache and local SSD.
 pub(crate) fn is_cached(cap: Cap) -> bool {
     matches!(
@@ -272,6 +286,8 @@ pub fn words(cap: Cap) -> &'static str {
         Cap::HostCachedBurstIops => "cached burst IOPS limit of the machine",
         Cap::HostCachedBurstBytes => "cached burst throughput limit of the machine",
         Cap::CacheWriteback => "write-back of the host cache",
+        Cap::HostWriteIops => "write IOPS limit of the machine",
+        Cap::HostWriteBytes => "write throughput limit of the machine",
     }
 }
 

@@ -101,7 +101,8 @@ fn spend(layout: &mut Layout) {
             volume.credits = Share::NONE;
             &mut volume.limits.gate
         });
-        for gate in volumes.chain([&mut host.spec.uncached, &mut host.spec.cached]) {
+        let shared = [&mut host.spec.uncached, &mut host.spec.cached];
+        for gate in volumes.chain(shared).chain(&mut host.spec.uncached_writes) {
             spent(&mut gate.iops);
             spent(&mut gate.bytes);
         }

@@ -3,7 +3,7 @@
 use super::{Reader, all};
 use crate::error::CatalogError;
 use crate::file;
-use crate::limits::Limits;
+use crate::limits::{Limits, PoolLimits};
 use crate::provenance::Provenance;
 use crate::provisioned::{Bend, Provisioned};
 use crate::sized::{IopsBurst, SizedFamily, ThroughputBurst};
@@ -180,9 +180,18 @@ impl Reader<'_> {
             min_size: family.min_size,
             max_size: family.max_size,
             base: family.base.map(limits),
-            per_100_gib: limits(family.per_100_gib),
+            per_100_gib: pool_limits(family.per_100_gib),
             iops_excess: family.iops_excess,
             provenance,
         })
+    }
+}
+
+/// Returns the limits of a pool as they are in the file.
+pub(super) fn pool_limits(own: file::PoolLimits) -> PoolLimits {
+    let limits = |l: file::Limits| Limits { iops: l.iops, throughput: l.throughput };
+    PoolLimits {
+        limits: Limits { iops: own.iops, throughput: own.throughput },
+        writes: own.writes.map(limits),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{builtin, of_file};
 use crate::price::Item;
-use crate::{BurstKind, Edition, Limits, Per, PriceBook};
+use crate::{BurstKind, Edition, Limits, Per, PoolLimits, PriceBook};
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
 fn limits(iops: u64, throughput: &str) -> Limits {
@@ -284,7 +284,17 @@ fn every_machine_of_google_has_its_rows() {
     let edition = of_file("gcp");
     for (name, hosts, iops, mib) in all {
         let series = edition.series().iter().find(|own| own.name == name).unwrap();
-        let pools = || series.hosts.iter().flat_map(|host| host.pools.values());
+        // Of reads and writes apart, the lower are summed.
+        let pools = || {
+            series.hosts.iter().flat_map(|host| host.pools.values()).map(|pool| {
+                let writes = pool.writes.unwrap_or(pool.limits);
+                let lower = pool.limits;
+                Limits {
+                    iops: lower.iops.min(writes.iops),
+                    throughput: lower.throughput.min(writes.throughput),
+                }
+            })
+        };
         let got = (
             series.hosts.len(),
             pools().map(|own| own.iops.get()).sum::<u64>(),
@@ -294,9 +304,10 @@ fn every_machine_of_google_has_its_rows() {
     }
     assert_eq!(edition.series().len(), all.len());
     let host = edition.host("n2-standard-8").unwrap();
-    assert_eq!(host.pools["pd-ssd"], limits(15_000, "800 MiB/s"));
-    // 5,000 IOPS of reads and 15,000 of writes, 800 and 400 MiB/s.
-    assert_eq!(host.pools["pd-standard"], limits(5_000, "400 MiB/s"));
+    assert_eq!(host.pools["pd-ssd"].limits, limits(15_000, "800 MiB/s"));
+    assert_eq!(host.pools["pd-ssd"].writes, None);
+    assert_eq!(host.pools["pd-standard"].limits, limits(5_000, "800 MiB/s"));
+    assert_eq!(host.pools["pd-standard"].writes, Some(limits(15_000, "400 MiB/s")));
     let c3 = edition.host("c3-22vcpu").unwrap();
     assert_eq!(c3.v2.unwrap().limits(), limits(120_000, "1800 MiB/s"));
     assert_eq!(c3.provenance.of("v2").as_of, "2025-09-04");
@@ -329,8 +340,8 @@ fn every_machine_of_google_has_its_rows() {
 fn disks_of_google_share_limits_by_size() {
     let edition = builtin("gcp");
     let check = |family: &str, gib: u64, most: Option<(u64, &str)>, iops: u64, bytes: u64| {
-        let most = most.map(|(iops, rate)| limits(iops, rate));
-        let got = edition.pooled(family).unwrap().limits(Bytes::gib(gib), most);
+        let most = most.map(|(iops, rate)| PoolLimits { limits: limits(iops, rate), writes: None });
+        let got = edition.pooled(family).unwrap().limits(Bytes::gib(gib), most).limits;
         assert_eq!((got.iops.get(), got.throughput.get()), (iops, bytes), "{family} {gib}");
     };
     // 6,000 + 30 x 500, and 240 + 0.48 x 500 MiB/s; a tenth more in operations as measured.
@@ -341,6 +352,15 @@ fn disks_of_google_share_limits_by_size() {
     check("pd-balanced", 400, None, 5_940, 252 << 20);
     check("pd-standard", 1_000, None, 750, 120 << 20);
     check("pd-standard", 1, None, 1, 125_829);
+    // 0.75 reads and 1.5 writes a second per GiB, up to those of the machine.
+    let writes = |gib: u64, most| {
+        let got = edition.pooled("pd-standard").unwrap().limits(Bytes::gib(gib), most);
+        got.writes.map(|own| (own.iops.get(), own.throughput.get()))
+    };
+    assert_eq!(writes(1_000, None), Some((1_500, 120 << 20)));
+    let machine = edition.host("n2-standard-8").unwrap().pools["pd-standard"];
+    assert_eq!(writes(60_000, Some(machine)), Some((15_000, 400 << 20)));
+    assert_eq!(edition.pooled("pd-ssd").unwrap().limits(Bytes::gib(1), None).writes, None);
     assert_eq!(edition.io_unit(), None);
     let balanced = edition.provisioned("hyperdisk-balanced").unwrap();
     let of = |iops, rate: &str| {

@@ -109,7 +109,7 @@ fn unknown_keys_and_values_are_refused_with_their_line() {
         "scope =",
         "scop =",
         "own.toml:5:1: unknown field `scop`, expected one of `name`, `title`, `as_of`, `scope`, \
-         `extends`, `provider`, `numbered_disks`, `licence_programme`, `notes`, `conflicts`, `default_set`, \
+         `extends`, `provider`, `numbered_disks`, `root_disk_counts`, `licence_programme`, `notes`, `conflicts`, `default_set`, \
          `io_unit`, `tier_set`, `provisioned`, `sized`, `store`, `pooled`, `series`, `host_cache`, `latency`, \
          `bursting`, `striping`, `rule`, `price`, `host_names`; did you mean `scope`?",
     );

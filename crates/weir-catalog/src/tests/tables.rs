@@ -4,20 +4,31 @@ use super::{builtin, of_file};
 use crate::price::{Item, Price, Term};
 use crate::{BurstKind, Catalog, Edition, HostSize, Per, PriceBook};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Number of prices of each cloud that are compared with the facts.
 const SAMPLE: usize = 200;
 
 type Row = BTreeMap<String, String>;
 
-/// Returns the rows of a file of facts; `None`, with a message, if the facts are not there.
+/// Returns the folder of the facts beside the project, or prints that the test is skipped. With `CI=true`,
+/// it has to be there, unless `WEIR_TEST_WITHOUT` names `facts`.
+fn folder() -> Option<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/facts");
+    let found = folder.is_dir();
+    let without = std::env::var("WEIR_TEST_WITHOUT").unwrap_or_default();
+    let is_named = without.split_whitespace().any(|own| own == "facts");
+    let must = std::env::var("CI").as_deref() == Ok("true");
+    assert!(found || !must || is_named, "CI=true, and ../shared/facts is missing");
+    if !found {
+        println!("skipped: needs ../shared/facts");
+    }
+    found.then_some(folder)
+}
+
+/// Returns the rows of a file of facts, if the facts are there.
 fn facts(name: &str) -> Option<Vec<Row>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/facts");
-    let Ok(text) = std::fs::read_to_string(root.join(name)) else {
-        println!("skipped: needs ../shared/facts/{name}");
-        return None;
-    };
+    let text = std::fs::read_to_string(folder()?.join(name)).expect(name);
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     Some(reader.deserialize().map(|row| row.unwrap()).collect())
 }
@@ -266,6 +277,137 @@ fn a_machine_of_a_table_is_found_with_its_series_and_conflicts() {
     // Names of machines without limits are known.
     let unknown = edition.host("D8as_v7").unwrap();
     assert_eq!((unknown.uncached, unknown.vcpus), (None, Some(8)));
+}
+
+#[test]
+fn an_instance_takes_as_many_volumes_as_the_facts_say() {
+    let (edition, file) = (builtin("aws"), of_file("aws"));
+    let volumes = |name: &str| edition.host(name).unwrap().max_data_disks;
+    let check = |name, most| assert_eq!(volumes(name), most, "{name}");
+    check("d3.8xlarge", Some(3));
+    check("g5.48xlarge", Some(9));
+    check("r7i.48xlarge", Some(128));
+    // One is the root volume, which Azure does not count among the data disks.
+    let beside_root = |edition: &Edition, name: &str| {
+        edition.host(name).ok().and_then(|host| edition.most_beside_root(host))
+    };
+    assert_eq!(beside_root(&edition, "d3.8xlarge"), Some(2));
+    assert_eq!(beside_root(&builtin("azure-now"), "D8s_v3"), Some(16));
+    // The sources have no figures of a retired type but its price, and none of RDS.
+    check("f1.2xlarge", None);
+    check("db.m5.large", None);
+    // The edition's file describes this one without its volumes.
+    check("m5.large", Some(27));
+    assert_eq!(file.host("m5.large").unwrap().max_data_disks, None);
+    let counted = edition.host("m5.large").unwrap().provenance.of("max_data_disks");
+    assert!(counted.source.starts_with("getmoto/moto"), "{counted:?}");
+    let Some(rows) = facts("aws-ec2.csv") else { return };
+    let mut counted = 0;
+    for row in rows {
+        let most = row["max_ebs_attachments"].parse().ok();
+        assert_eq!(volumes(&row["instance_type"]), most, "{row:?}");
+        counted += usize::from(most.is_some());
+    }
+    assert_eq!(counted, 1_373);
+}
+
+#[test]
+fn reservations_of_ec2_are_a_twelfth_of_the_facts_a_month() {
+    let edition = builtin("aws");
+    let book = book(&edition, "us-east-1");
+    let reserved = |name: &str| {
+        let own = book.all(name).map(|(_, price)| price);
+        let mut own = own.filter(|price| price.term == Term::ThreeYears);
+        own.next().unwrap_or_else(|| panic!("no reservation of {name}"))
+    };
+    let large = reserved("m5.large");
+    assert_eq!((large.month.micros(), large.provenance.as_of()), (26_360_833, "2026-06-09"));
+    assert!(large.provenance.notes().iter().any(|note| note.contains("payment option")));
+    // A plan pays the price on demand.
+    assert_eq!(book.host("m5.large").unwrap().term, Term::OnDemand);
+    let Some(folder) = folder() else { return };
+    let text = std::fs::read_to_string(folder.join("prices.toml")).unwrap();
+    let facts: toml::Table = text.parse().unwrap();
+    let rows = facts["aws_ec2_reserved"]["rows"].as_array().unwrap();
+    for row in rows {
+        let year = row["usd_year"].as_float().unwrap();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a price")]
+        let micros = (year / 12.0 * 1e6).round() as u64;
+        assert_eq!(reserved(row["name"].as_str().unwrap()).month.micros(), micros, "{row}");
+    }
+    assert_eq!(rows.len(), 64);
+}
+
+/// The source has these sizes with the price of Windows, which is 0.0046 per vCPU higher.
+#[test]
+fn burstable_sizes_without_a_list_price_have_a_derived_one() {
+    let edition = builtin("azure-now");
+    let derived = |region: &str| {
+        let mut all = BTreeMap::new();
+        for price in book(&edition, region).lists().iter().flat_map(|list| &list.rows) {
+            if price.provenance.source().contains("derived:")
+                && let Item::Host(name) = &price.item
+            {
+                all.insert(name.clone(), price.hour.unwrap().micros());
+            }
+        }
+        all
+    };
+    let check = |name: &str, vcpus: u64, hour: u64, windows: u64| {
+        assert_eq!(derived("eastus").get(name), Some(&hour), "{name}");
+        // Prices per hour are rounded, from 4 vCPUs on to a thousandth.
+        let own = windows - 4_600 * vcpus;
+        assert!(own.abs_diff(hour) <= 600, "{name}: {own}");
+    };
+    // With the price of the same version of the source for Windows.
+    check("Standard_B2ats_v2", 2, 9_400, 18_600);
+    check("Standard_B2ps_v2", 2, 67_200, 76_400);
+    check("Standard_B4als_v2", 4, 133_000, 152_000);
+    check("Standard_B4as_v2", 4, 150_000, 169_000);
+    check("Standard_B8pls_v2", 8, 238_000, 275_000);
+    check("Standard_B8s_v2", 8, 333_000, 370_000);
+    check("Standard_B8ls_v2", 8, 295_000, 332_000);
+    check("Standard_B16ps_v2", 16, 538_000, 611_000);
+    check("Standard_B16als_v2", 16, 533_000, 606_000);
+    check("Standard_B16as_v2", 16, 602_000, 675_000);
+    check("Standard_B16s_v2", 16, 666_000, 739_000);
+    let counts = ["eastus", "eastus2", "westus2"].map(|region| derived(region).len());
+    assert_eq!(counts, [11, 13, 0]);
+}
+
+/// The figures of docs/PLAN.md.
+#[test]
+fn the_share_of_priced_machines_is_as_documented() {
+    let edition = builtin("azure-now");
+    let all: BTreeSet<&str> = edition.hosts().map(|host| host.name.as_str()).collect();
+    let known = edition.hosts().filter(|host| host.uncached.is_some());
+    let known: BTreeSet<&str> = known.map(|host| host.name.as_str()).collect();
+    assert_eq!((all.len(), known.len()), (1_234, 909));
+    let priced = |names: &BTreeSet<&str>, region: &str| {
+        let book = book(&edition, region);
+        names.iter().filter(|name| book.host(name).is_some()).count()
+    };
+    assert_eq!((priced(&all, "eastus"), priced(&known, "eastus")), (1_174, 853));
+    assert_eq!(priced(&all, "westeurope"), 1_200);
+    let shares: Vec<usize> =
+        edition.regions().iter().map(|region| priced(&known, region) * 100 / known.len()).collect();
+    let at_least = |share: usize| shares.iter().filter(|own| **own >= share).count();
+    assert_eq!((at_least(95), at_least(90), at_least(1)), (2, 7, 57));
+}
+
+#[test]
+fn figures_of_two_pages_and_of_two_price_lists_are_conflicts() {
+    let edition = builtin("azure-now");
+    let conflicts = edition.host("D96ads_v5").unwrap().provenance.conflicts();
+    let has = |begin: &str, end: &str| {
+        conflicts.iter().any(|own| own.starts_with(begin) && own.contains(end))
+    };
+    assert!(has("cached mbps: 3872 in ", " of 2021-10-08 (used), 4000 in "), "{conflicts:?}");
+    assert!(has("temp gib: 2400 in ", " of 2026-03-10 (used)"), "{conflicts:?}");
+    let edition = builtin("azure-mi-now");
+    let price = book(&edition, "eastus").unit("sql-database-hyperscale", Per::Gib).unwrap();
+    assert_eq!((price.month.micros(), price.provenance.as_of()), (80_000, "2026-09-11"));
+    assert!(edition.conflicts().iter().any(|own| own.contains("0.08 USD") && own.contains("0.25")));
 }
 
 #[test]

@@ -124,10 +124,10 @@ fn pages_come_one_behind_the_other_in_an_array_or_as_csv() {
 
 const TYPES: &str = r#"{"InstanceTypes": [
   {"InstanceType": "m5.large", "VCpuInfo": {"DefaultVCpus": 2}, "MemoryInfo": {"SizeInMiB": 8192},
-   "EbsInfo": {"EbsOptimizedInfo": {"BaselineBandwidthInMbps": 650, "BaselineIops": 3600,
+   "EbsInfo": {"MaximumEbsAttachments": 28, "EbsOptimizedInfo": {"BaselineBandwidthInMbps": 650, "BaselineIops": 3600,
      "MaximumBandwidthInMbps": 4750, "MaximumIops": 20000}}},
   {"InstanceType": "m9i.large", "VCpuInfo": {"DefaultVCpus": 2}, "MemoryInfo": {"SizeInMiB": 8192},
-   "EbsInfo": {"EbsOptimizedInfo": {"BaselineBandwidthInMbps": 1000, "BaselineIops": 5000,
+   "EbsInfo": {"MaximumEbsAttachments": 32, "EbsOptimizedInfo": {"BaselineBandwidthInMbps": 1000, "BaselineIops": 5000,
      "MaximumBandwidthInMbps": 10000, "MaximumIops": 40000}}},
   {"InstanceType": "t1.micro", "VCpuInfo": {"DefaultVCpus": 1}, "MemoryInfo": {"SizeInMiB": 627}}]}"#;
 
@@ -164,6 +164,12 @@ fn types_and_offers_of_aws_are_read() {
     assert_eq!((new.series.as_str(), uncached.throughput.get()), ("m9i", 125_000_000));
     assert_eq!(uncached.burst.unwrap().throughput.get(), 1_250_000_000);
     assert_eq!(edition.host("t1.micro").unwrap().uncached, None);
+    let volumes = |name| edition.host(name).unwrap().max_data_disks;
+    assert_eq!((volumes("m5.large"), volumes("m9i.large")), (Some(28), Some(32)));
+    let counted = &edition.host("m5.large").unwrap().provenance;
+    assert_eq!(counted.of("max_data_disks").as_of, AS_OF);
+    // A type that the file does not count keeps the edition's number.
+    assert_eq!(volumes("t1.micro"), super::builtin("aws").host("t1.micro").unwrap().max_data_disks);
     assert_eq!(month(&edition, "eu-west-1", "m9i.large"), ("73.00".into(), "2026-11-01".into()));
     let book = edition.price_book(Some("eu-west-1"), None, None).unwrap().unwrap();
     assert_eq!(book.unit("io2", Per::Iops).unwrap().of(33_000).to_string(), "2,354.00");
@@ -255,6 +261,8 @@ fn malformed_files_are_refused_with_their_place() {
     fails(&SKUS.replacen("\"name\": \"Standard_D16s_v5\", ", "", 1), "has no \"name\"");
     fails("{\"InstanceTypes\": 1}", "is no list");
     fails(&TYPES.replace("3600", "\"some\""), "\"BaselineIops\" is no whole number");
+    fails(&TYPES.replace(": 28,", ": -1,"), "\"MaximumEbsAttachments\" is no whole number");
+    fails(&TYPES.replace(": 28,", ": 4294967296,"), "\"MaximumEbsAttachments\" is too large");
     fails(&OFFER.replace("\"0.088\"", "\"free\""), "D: \"free\" is no price");
     fails(&OFFER.replace("\"publicationDate\"", "\"date\""), "has no \"publicationDate\"");
     fails(&MACHINE_TYPES.replacen("8,", "-8,", 1), "\"guestCpus\" is no whole number");

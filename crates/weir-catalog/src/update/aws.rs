@@ -34,6 +34,7 @@ pub(super) fn machines(
         let machine = Machine {
             vcpus: document.small(part(&["VCpuInfo"]), "DefaultVCpus")?,
             memory_mib: document.count(part(&["MemoryInfo"]), "SizeInMiB")?,
+            disks: document.small(part(&["EbsInfo"]), "MaximumEbsAttachments")?,
             uncached: rates("Baseline")?,
             burst: rates("Maximum")?,
             source: format!("{}: aws ec2 describe-instance-types", document.origin),

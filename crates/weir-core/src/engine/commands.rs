@@ -2,7 +2,8 @@
 
 use super::above::AboveTarget;
 use super::route::{
-    CACHED_BYTES, CACHED_IOPS, LOG, Route, UNCACHED_BYTES, UNCACHED_IOPS, disk_gate,
+    CACHED_BYTES, CACHED_IOPS, LOG, Route, UNCACHED_BYTES, UNCACHED_IOPS, WRITE_BYTES, WRITE_IOPS,
+    disk_gate,
 };
 use super::types::{DeviceId, Event, Refused, VolumeId};
 use super::{Engine, log_limits, sides};
@@ -34,12 +35,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives the host new limits at `now`.
+    /// Gives the host new limits at `now`, for reads and writes together.
     pub fn set_host_limits(&mut self, now: Instant, uncached: &GateLimits, cached: &GateLimits) {
         self.assert_not_fixed();
         self.advance(now);
-        let gates = [UNCACHED_IOPS, UNCACHED_BYTES, CACHED_IOPS, CACHED_BYTES];
-        let limits = [uncached, cached].map(sides);
+        self.writes_apart = false;
+        let gates =
+            [UNCACHED_IOPS, UNCACHED_BYTES, WRITE_IOPS, WRITE_BYTES, CACHED_IOPS, CACHED_BYTES];
+        let limits = [uncached, &GateLimits::default(), cached].map(sides);
         // The last of a way first: what an earlier gate lets through then meets the new limits.
         for (gate, limits) in gates.into_iter().zip(limits.as_flattened()).rev() {
             self.set_gate_limits(gate, limits);
@@ -197,6 +200,8 @@ impl Engine {
         let bit = match gate {
             UNCACHED_IOPS => Route::UNCACHED_IOPS,
             UNCACHED_BYTES => Route::UNCACHED_BYTES,
+            WRITE_IOPS => Route::WRITE_IOPS,
+            WRITE_BYTES => Route::WRITE_BYTES,
             CACHED_IOPS => Route::CACHED_IOPS,
             CACHED_BYTES => Route::CACHED_BYTES,
             LOG => Route::LOG,

@@ -1,6 +1,6 @@
 //! The gates of a host, and the way of a part through them.
 
-use super::types::narrow;
+use super::types::{Op, narrow};
 use crate::gate::{Arrival, Gate, Parts, Passes};
 use crate::spec::Place;
 use crate::timers::{Alarm, SLOTS, Timers};
@@ -13,8 +13,11 @@ pub(super) const UNCACHED_BYTES: usize = 1;
 pub(super) const CACHED_IOPS: usize = 2;
 pub(super) const CACHED_BYTES: usize = 3;
 pub(super) const LOG: usize = 4;
+/// The gates of writes to remote storage, on a host that limits reads and writes apart.
+pub(super) const WRITE_IOPS: usize = 5;
+pub(super) const WRITE_BYTES: usize = 6;
 
-pub(super) const SHARED_GATES: usize = LOG + 1;
+pub(super) const SHARED_GATES: usize = WRITE_BYTES + 1;
 
 const _: () = assert!(SHARED_GATES == SLOTS, "a shared gate sets its alarm at each release");
 
@@ -32,16 +35,22 @@ impl Route {
     pub(super) const DISK: u8 = 1 << 1;
     pub(super) const UNCACHED_IOPS: u8 = 1 << 2;
     pub(super) const UNCACHED_BYTES: u8 = 1 << 3;
-    pub(super) const CACHED_IOPS: u8 = 1 << 4;
-    pub(super) const CACHED_BYTES: u8 = 1 << 5;
+    pub(super) const WRITE_IOPS: u8 = 1 << 4;
+    pub(super) const WRITE_BYTES: u8 = 1 << 5;
+    pub(super) const CACHED_IOPS: u8 = 1 << 6;
+    pub(super) const CACHED_BYTES: u8 = 1 << 7;
     pub(super) const UNCACHED: u8 = Self::UNCACHED_IOPS | Self::UNCACHED_BYTES;
+    pub(super) const WRITES: u8 = Self::WRITE_IOPS | Self::WRITE_BYTES;
     pub(super) const CACHED: u8 = Self::CACHED_IOPS | Self::CACHED_BYTES;
 
-    /// Returns the gates between a volume and its place, without the cache's.
-    pub(super) fn to_disk(place: Place) -> u8 {
+    /// Returns the gates between a volume and its place, without the cache's. `writes_apart` is
+    /// true for a host that limits reads and writes apart.
+    #[inline]
+    pub(super) fn to_disk(place: Place, op: Op, writes_apart: bool) -> u8 {
         match place {
-            Place::Remote => Self::DISK | Self::UNCACHED,
             Place::Local => Self::DISK | Self::CACHED,
+            Place::Remote if writes_apart && op != Op::Read => Self::DISK | Self::WRITES,
+            Place::Remote => Self::DISK | Self::UNCACHED,
         }
     }
 
@@ -54,6 +63,8 @@ impl Route {
             Self::DISK => Some(disk_gate(volume)),
             Self::UNCACHED_IOPS => Some(UNCACHED_IOPS),
             Self::UNCACHED_BYTES => Some(UNCACHED_BYTES),
+            Self::WRITE_IOPS => Some(WRITE_IOPS),
+            Self::WRITE_BYTES => Some(WRITE_BYTES),
             Self::CACHED_IOPS => Some(CACHED_IOPS),
             Self::CACHED_BYTES => Some(CACHED_BYTES),
             _ => Some(LOG),

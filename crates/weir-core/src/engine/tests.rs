@@ -16,6 +16,7 @@ mod hot_plug;
 mod log_rate;
 mod properties;
 mod shares;
+mod writes_apart;
 
 const SEC: u64 = 1_000_000_000;
 

@@ -1,7 +1,7 @@
 //! Disks of other clouds: bought by rules of their own, and such as share their limits.
 
 use super::{layout, parse};
-use weir_core::Reserve;
+use weir_core::{GateLimits, Reserve};
 use weir_units::{Bytes, Span};
 
 fn gcp(host: &str, volumes: &[&str]) -> String {
@@ -45,6 +45,32 @@ fn disks_of_one_type_share_what_their_sizes_bring() {
     let note = "pd-ssd disks share their limits on a machine: 100 GiB in total have 9900 IOPS and 288 \
          MiB/s";
     assert!(host.notes.iter().any(|own| own == note), "{:?}", host.notes);
+}
+
+#[test]
+fn reads_and_writes_of_a_pool_have_limits_of_their_own() {
+    let disk = "family = \"pd-standard\"\nsize = \"100 GiB\"";
+    let of = |host: &str| {
+        let host = layout(&gcp(host, &[disk])).hosts.remove(0);
+        let rates = |gate: GateLimits| [gate.iops, gate.bytes].map(|own| own.map(|l| l.rate.get()));
+        let note = host.notes.iter().find(|own| own.starts_with("pd-standard")).cloned();
+        (rates(host.spec.uncached), host.spec.uncached_writes.map(rates), note.unwrap_or_default())
+    };
+    let (reads, writes, note) = of("{ size = \"n2-standard-8\" }");
+    assert_eq!(reads, [Some(75), Some(12 << 20)]);
+    assert_eq!(writes, Some([Some(150), Some(12 << 20)]));
+    assert_eq!(
+        note,
+        "pd-standard disks share their limits on a machine: 100 GiB in total have 75 IOPS and 12 \
+         MiB/s for reads, and 150 IOPS and 12 MiB/s for writes"
+    );
+    // A limit that the layout gives is one of reads and writes together.
+    let (both, writes, note) = of("{ limits = { uncached = { iops = 500 } } }");
+    assert_eq!((both, writes), ([Some(75), Some(12 << 20)], None));
+    assert!(note.ends_with(
+        "have 75 IOPS and 12 MiB/s for reads and writes together, because the host has limits of \
+         its own"
+    ));
 }
 
 #[test]

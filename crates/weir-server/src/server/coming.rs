@@ -78,8 +78,8 @@ fn is_instant(medium: &Medium) -> bool {
 fn is_free(host: &Host, id: VolumeId) -> bool {
     let spec = &host.spec.volumes[id.0];
     let (open, cached) = (GateLimits::default(), spec.cache != CacheMode::None);
-    let limited =
-        spec.limits.gate != open || host.spec.uncached != open || host.spec.cached != open;
+    let gates = [spec.limits.gate, host.spec.uncached, host.spec.cached];
+    let limited = gates.iter().chain(&host.spec.uncached_writes).any(|gate| *gate != open);
     !limited && !cached && is_instant(&spec.medium) && !spec.log
 }
 

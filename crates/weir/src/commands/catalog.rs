@@ -268,6 +268,8 @@ fn pooled(edition: &Edition) -> Table {
         ">base throughput|base_throughput_bytes_per_s",
         ">IOPS per 100 GiB|iops_per_100_gib",
         ">throughput per 100 GiB|throughput_bytes_per_s_per_100_gib",
+        ">writes apart: IOPS per 100 GiB|write_iops_per_100_gib",
+        ">throughput per 100 GiB|write_throughput_bytes_per_s_per_100_gib",
         "as of|as_of",
         "|source",
     ];
@@ -276,7 +278,8 @@ fn pooled(edition: &Edition) -> Table {
         let mut row = cells![family.family.as_str()];
         row.extend([size(family.min_size), size(family.max_size)]);
         row.extend(pair(family.base));
-        row.extend(pair(Some(family.per_100_gib)));
+        row.extend(pair(Some(family.per_100_gib.limits)));
+        row.extend(pair(family.per_100_gib.writes));
         row.extend(cells![family.provenance.as_of(), family.provenance.source()]);
         table.row(row);
     }

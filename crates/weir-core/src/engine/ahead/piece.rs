@@ -12,7 +12,27 @@ use weir_units::{Instant, Span};
 /// The caps without a burst, by the place of a volume. A piece waits at no others.
 const REMOTE: [Cap; 4] =
     [Cap::DiskIops, Cap::DiskBytes, Cap::HostUncachedIops, Cap::HostUncachedBytes];
+const REMOTE_WRITES: [Cap; 4] =
+    [Cap::DiskIops, Cap::DiskBytes, Cap::HostWriteIops, Cap::HostWriteBytes];
 const LOCAL: [Cap; 4] = [Cap::DiskIops, Cap::DiskBytes, Cap::HostCachedIops, Cap::HostCachedBytes];
+
+/// The limits of a host that a piece passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shared {
+    Remote,
+    RemoteWrites,
+    Local,
+}
+
+impl Shared {
+    pub(super) fn new(place: Place, op: Op, writes_apart: bool) -> Self {
+        match place {
+            Place::Local => Self::Local,
+            Place::Remote if writes_apart && op != Op::Read => Self::RemoteWrites,
+            Place::Remote => Self::Remote,
+        }
+    }
+}
 
 /// A request on one disk.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +43,7 @@ pub(super) struct Piece {
     pub(super) len: u32,
     pub(super) operations: u32,
     pub(super) bytes: u32,
-    pub(super) place: Place,
+    pub(super) shared: Shared,
     pub(super) route: Route,
     pub(super) is_counted: bool,
     pub(super) at_gate: Instant,
@@ -43,7 +63,7 @@ impl Piece {
         len: 0,
         operations: 0,
         bytes: 0,
-        place: Place::Remote,
+        shared: Shared::Remote,
         route: Route(0),
         is_counted: false,
         at_gate: Instant::ZERO,
@@ -64,9 +84,10 @@ impl Piece {
 
     /// Adds its waits to others.
     pub(super) fn charge_to(&self, waits: &mut Waits) {
-        let caps = match self.place {
-            Place::Remote => REMOTE,
-            Place::Local => LOCAL,
+        let caps = match self.shared {
+            Shared::Remote => REMOTE,
+            Shared::RemoteWrites => REMOTE_WRITES,
+            Shared::Local => LOCAL,
         };
         for (cap, wait) in caps.into_iter().zip(self.waits) {
             waits.charge(cap, wait);
@@ -107,7 +128,7 @@ impl Passes for Piece {
         let at = match cap {
             Cap::DiskIops => 0,
             Cap::DiskBytes => 1,
-            Cap::HostUncachedIops | Cap::HostCachedIops => 2,
+            Cap::HostUncachedIops | Cap::HostWriteIops | Cap::HostCachedIops => 2,
             _ => 3,
         };
         self.waits[at] += wait;

@@ -10,6 +10,7 @@ fn of_disks(mut layout: Layout) -> HostSpec {
         (*cache, *kind) = (CacheMode::None, *kind % 4);
     }
     (layout.uncached, layout.cached, layout.log) = (0, 0, 0);
+    layout.writes = None;
     layout.spec()
 }
 
@@ -144,6 +145,7 @@ fn a_host_with_other_limits_is_not_admitted_ahead() {
     let mut bursting = limits(1_000, 0);
     bursting.iops = bursting.iops.map(|l| l.with_burst(per_sec(2_000), Span::from_secs(1)));
     assert!(!is_ahead(HostSpec { uncached: bursting, ..disks() }));
+    assert!(!is_ahead(HostSpec { uncached_writes: Some(bursting), ..disks() }));
     // Without latency, completions and admissions of one instant have one order.
     let without_latency = || {
         let mut spec = disks();
@@ -152,6 +154,7 @@ fn a_host_with_other_limits_is_not_admitted_ahead() {
     };
     assert!(is_ahead(without_latency()));
     assert!(!is_ahead(HostSpec { uncached: limits(1_000, 0), ..without_latency() }));
+    assert!(!is_ahead(HostSpec { uncached_writes: Some(limits(1_000, 0)), ..without_latency() }));
     // Nothing on this host is local or cached.
     assert!(is_ahead(HostSpec { cached: limits(1_000, 0), ..disks() }));
     let with = |change: fn(&mut VolumeSpec)| {

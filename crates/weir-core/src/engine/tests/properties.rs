@@ -31,6 +31,8 @@ enum Change {
 pub(super) struct Layout {
     pub(super) volumes: [(CacheMode, Place, u8); 4],
     pub(super) uncached: u8,
+    /// Limits of writes, if they are apart.
+    pub(super) writes: Option<u8>,
     pub(super) cached: u8,
     pub(super) log: u8,
     columns: Vec<usize>,
@@ -83,17 +85,20 @@ pub(super) fn layout() -> impl Strategy<Value = Layout> {
     let volume = (mode(), place, 0_u8..6);
     let columns = proptest::sample::subsequence(vec![0, 1, 2, 3], 2..=4).prop_shuffle();
     let sizes = (prop_oneof![Just(4_u64), Just(64)], 128_u64..2_048, 64_u64..1_500);
-    let shared = (0_u8..5, 0_u8..5, 0_u8..3);
+    let shared = (0_u8..5, proptest::option::of(0_u8..4), 0_u8..5, 0_u8..3);
     (proptest::array::uniform4(volume), shared, columns, sizes).prop_map(
-        |(volumes, (uncached, cached, log), columns, (unit_kib, cache_kib, dirty_kib))| Layout {
-            volumes,
-            uncached,
-            cached,
-            log,
-            columns,
-            unit_kib,
-            cache_kib,
-            dirty_kib,
+        |(volumes, (uncached, writes, cached, log), columns, (unit_kib, cache_kib, dirty_kib))| {
+            Layout {
+                volumes,
+                uncached,
+                writes,
+                cached,
+                log,
+                columns,
+                unit_kib,
+                cache_kib,
+                dirty_kib,
+            }
         },
     )
 }
@@ -120,6 +125,7 @@ impl Layout {
         };
         let mut spec = host(self.volumes.iter().enumerate().map(one).collect());
         spec.uncached = some_limits(self.uncached);
+        spec.uncached_writes = self.writes.map(some_limits);
         spec.cached = some_limits(self.cached);
         spec.log_rate = log_rate(self.log);
         let cache = spec.cache.as_mut().expect("a cache");
@@ -347,7 +353,8 @@ proptest! {
     fn no_window_of_a_gate_exceeds_its_rate(layout in layout(), trace in trace()) {
         let log = |kind| GateLimits { iops: None, bytes: log_rate(kind) };
         let [uncached, cached] = [layout.uncached, layout.cached].map(|kind| sides(&some_limits(kind)));
-        let mut of_gates = [&uncached[..], &cached, &[log(layout.log)]].concat();
+        let writes = sides(&layout.writes.map(some_limits).unwrap_or_default());
+        let mut of_gates = [&uncached[..], &cached, &[log(layout.log)], &writes].concat();
         of_gates.extend(layout.volumes.iter().map(|volume| some_limits(volume.2)));
         let mut changed = 0;
         PUNCTUAL.run(&layout, &trace, |engine, arrived| {
@@ -357,6 +364,7 @@ proptest! {
                     Some(Change::Disk { volume, limits }) => of_gates[disk_gate(volume)] = some_limits(limits),
                     Some(Change::Host { uncached, cached }) => {
                         of_gates[..=UNCACHED_BYTES].copy_from_slice(&sides(&some_limits(uncached)));
+                        of_gates[WRITE_IOPS..=WRITE_BYTES].fill(GateLimits::default());
                         of_gates[CACHED_IOPS..=CACHED_BYTES].copy_from_slice(&sides(&some_limits(cached)));
                     }
                     Some(Change::Log { rate }) => of_gates[LOG] = log(rate),
