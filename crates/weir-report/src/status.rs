@@ -253,6 +253,9 @@ pub struct VolumeStatus {
     pub name: String,
     /// Tier.
     pub tier: Option<String>,
+    /// The tier whose limits the volume has, if that is a performance tier.
+    #[serde(default)]
+    pub performance_tier: Option<String>,
     /// Size in bytes.
     pub size_bytes: u64,
     /// Allocated bytes.
@@ -345,6 +348,14 @@ pub struct DamageStatus {
 }
 
 impl VolumeStatus {
+    /// Returns the tier in words: `P20`, or `P20 as P30` with a performance tier.
+    #[must_use]
+    pub fn tier_words(&self) -> Option<String> {
+        let tier = self.tier.as_deref()?;
+        let higher = self.performance_tier.as_deref();
+        Some(higher.map_or_else(|| tier.to_owned(), |higher| format!("{tier} as {higher}")))
+    }
+
     /// Returns the operations that the limit allows in the next second: those of the burst as far
     /// as credits last.
     #[must_use]
@@ -603,7 +614,7 @@ impl Status {
                 table.row(cells![
                     v.name.clone(),
                     host.name.clone(),
-                    v.tier.clone().unwrap_or_else(none),
+                    v.tier_words().unwrap_or_else(none),
                     gib(v.size_bytes),
                     limit(v.limit_iops),
                     some_mib(v.limit_bytes_per_s),
@@ -659,7 +670,7 @@ impl StatusReport {
                 table.row(cells![
                     v.name.clone(),
                     host.size.clone().unwrap_or_else(|| host.name.clone()),
-                    v.tier.clone().unwrap_or_else(none),
+                    v.tier_words().unwrap_or_else(none),
                     gib(v.size_bytes),
                     mib(float(v.allocated_bytes)),
                     v.cache.clone(),
@@ -896,6 +907,15 @@ mod tests {
         assert_eq!(json[0]["credits_operations"], serde_json::Value::Null);
         assert_eq!(json[1]["credits_operations"], 5_400_000);
         assert_eq!(json[1]["credits_bytes"], 80 << 20);
+    }
+
+    #[test]
+    fn a_performance_tier_stands_beside_the_tier_of_the_size() {
+        let mut now = reading(1_000_000_000, 0);
+        now.hosts[0].volumes[0].performance_tier = Some("P50".into());
+        let json = serde_json::to_value(crate::table::Listing(vec![now.volume_list()]));
+        let json = json.expect("JSON");
+        assert_eq!((&json[0]["tier"], &json[1]["tier"]), (&"P30 as P50".into(), &"P30".into()));
     }
 
     #[test]

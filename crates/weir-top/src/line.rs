@@ -132,7 +132,7 @@ pub(crate) fn lines(old: &Status, report: &StatusReport, sampled: Vec<Sampled>) 
             let rates = report.rates.get(&volume.name);
             lines.extend(sampled.next().map(|sampled| Line {
                 is_cached: volume.cache != "none",
-                kind: volume.tier.as_deref().map(clean).unwrap_or_default(),
+                kind: volume.tier_words().as_deref().map(clean).unwrap_or_default(),
                 credits_last_s: rates.and_then(|rates| rates.credits_last_s),
                 is_lost: volume.backend.as_ref().is_some_and(|own| !own.is_connected()),
                 ..line(sampled, own, rates.is_some_and(is_throttled))

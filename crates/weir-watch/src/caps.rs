@@ -41,6 +41,9 @@ impl CapUse {
 struct Passed {
     operations: u64,
     bytes: u64,
+    /// The part of these that writes are.
+    written_operations: u64,
+    written_bytes: u64,
     is_estimate: bool,
 }
 
@@ -60,9 +63,12 @@ impl Passed {
             }
         };
         let written = if is_written_back { since(|v| v.written_back_bytes) } else { written };
+        let operations = since(|v| v.counted);
         Self {
-            operations: since(|v| v.counted),
+            operations,
             bytes: missed + written,
+            written_operations: operations.saturating_sub(reads.saturating_sub(hits)),
+            written_bytes: written,
             is_estimate: hits > 0 || is_written_back,
         }
     }
@@ -77,6 +83,7 @@ impl Passed {
                 operations: since(VolumeStatus::operations),
                 bytes: since(VolumeStatus::bytes),
                 is_estimate: true,
+                ..Self::default()
             },
             false => Self::default(),
         }
@@ -86,6 +93,8 @@ impl Passed {
         Self {
             operations: self.operations + other.operations,
             bytes: self.bytes + other.bytes,
+            written_operations: self.written_operations + other.written_operations,
+            written_bytes: self.written_bytes + other.written_bytes,
             is_estimate: self.is_estimate || other.is_estimate,
         }
     }
@@ -133,7 +142,12 @@ pub fn of_host(old: &HostStatus, new: &HostStatus, seconds: f64) -> Vec<CapUse> 
         true => Passed::default(),
         false => Passed::disk(old, new),
     };
-    let (uncached, cached) = (sum(remote), sum(Passed::cached));
+    let (mut uncached, cached) = (sum(remote), sum(Passed::cached));
+    let Passed { written_operations, written_bytes, .. } = uncached;
+    if new.caps.iter().any(|cap| cap.cap.starts_with("host_write_")) {
+        uncached.operations -= written_operations;
+        uncached.bytes -= written_bytes;
+    }
     let burst_of = |cap: &CapStatus| {
         let (front, kind) = cap.cap.rsplit_once('_')?;
         let name = format!("{front}_burst_{kind}");
@@ -146,6 +160,8 @@ pub fn of_host(old: &HostStatus, new: &HostStatus, seconds: f64) -> Vec<CapUse> 
             let (used, is_estimate) = match cap.cap.as_str() {
                 "host_uncached_iops" => (Some(uncached.operations), false),
                 "host_uncached_bytes" => (Some(uncached.bytes), uncached.is_estimate),
+                "host_write_iops" => (Some(written_operations), false),
+                "host_write_bytes" => (Some(written_bytes), uncached.is_estimate),
                 "host_cached_iops" => (Some(cached.operations), cached.is_estimate),
                 "host_cached_bytes" => (Some(cached.bytes), false),
                 // The log rate: which volumes hold logs is not in a reading.
@@ -267,5 +283,27 @@ mod tests {
         assert_eq!(used(&all), expect);
         // A burst without credits is one on demand.
         assert_eq!((all[1].sustained, all[1].burst, all[1].now), (6_000, Some(9_000), 9_000));
+    }
+
+    #[test]
+    fn limits_of_reads_and_writes_apart_are_used_by_their_own() {
+        let names =
+            ["host_uncached_iops", "host_uncached_bytes", "host_write_iops", "host_write_bytes"];
+        let cap = |name: &str| CapStatus { cap: name.into(), limit: 100, ..CapStatus::default() };
+        let host = |volume| HostStatus {
+            volumes: vec![volume],
+            caps: names.map(cap).to_vec(),
+            ..HostStatus::default()
+        };
+        let mut new = volume("none", 40, 0, 100);
+        (new.writes, new.write_bytes) = (70, 16 << 20);
+        let all = of_host(&host(volume("none", 0, 0, 0)), &host(new), 1.0);
+        let expect = [
+            ("host_uncached_iops", Some(40), false),
+            ("host_uncached_bytes", Some(40 << 20), false),
+            ("host_write_iops", Some(60), false),
+            ("host_write_bytes", Some(6 << 20), false),
+        ];
+        assert_eq!(used(&all), expect);
     }
 }

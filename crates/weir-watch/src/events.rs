@@ -49,9 +49,9 @@ fn of_volume(old: &VolumeStatus, new: &VolumeStatus, changes: &mut Vec<(String, 
     if old.size_bytes != new.size_bytes {
         words.push(format!("size {} GiB, was {} GiB", gib(new.size_bytes), gib(old.size_bytes)));
     }
-    if old.tier != new.tier {
-        let tier = |tier: &Option<String>| tier.clone().unwrap_or_else(|| "none".to_owned());
-        words.push(format!("tier {}, was {}", tier(&new.tier), tier(&old.tier)));
+    let tier = |of: &VolumeStatus| of.tier_words().unwrap_or_else(|| "none".to_owned());
+    if tier(old) != tier(new) {
+        words.push(format!("tier {}, was {}", tier(new), tier(old)));
     }
     if old.cache != new.cache {
         words.push(format!("cache {}, was {}", new.cache, old.cache));

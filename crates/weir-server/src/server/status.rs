@@ -160,10 +160,13 @@ fn host_caps(running: &HostLoop, layout: &Host, now: Instant) -> Vec<CapStatus> 
     let sides = |gate: &GateLimits| [gate.iops, gate.bytes];
     let [uncached_iops, uncached_bytes] = sides(&spec.uncached);
     let [cached_iops, cached_bytes] = sides(&spec.cached);
+    let [write_iops, write_bytes] = sides(&spec.uncached_writes.unwrap_or_default());
     let limits = [
         (Cap::LogRate, spec.log_rate),
         (Cap::HostUncachedIops, uncached_iops),
         (Cap::HostUncachedBytes, uncached_bytes),
+        (Cap::HostWriteIops, write_iops),
+        (Cap::HostWriteBytes, write_bytes),
         (Cap::HostCachedIops, cached_iops),
         (Cap::HostCachedBytes, cached_bytes),
     ];
@@ -205,6 +208,10 @@ fn volume_status(
     VolumeStatus {
         name: volume.name.clone(),
         tier: volume.tier.clone(),
+        performance_tier: volume
+            .limits_tier()
+            .filter(|own| volume.tier.as_deref() != Some(own))
+            .map(str::to_owned),
         size_bytes: volume.spec.size.get(),
         allocated_bytes: used.unwrap_or_else(|| running.allocated(id).unwrap_or(Bytes::ZERO).get()),
         pending_writeback_bytes: running.owed(id).get(),
