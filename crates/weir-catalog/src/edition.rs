@@ -124,7 +124,7 @@ impl Edition {
     /// Returns the maximum number of disks of a machine besides its root disk, which some clouds count
     /// among them; `None` if it is not published.
     #[must_use]
-    pub fn most_beside_root(&self, host: &HostSize) -> Option<u32> {
+    pub fn most_data_disks(&self, host: &HostSize) -> Option<u32> {
         let root = u32::from(self.root_disk_counts);
         host.max_data_disks.map(|most| most.saturating_sub(root))
     }

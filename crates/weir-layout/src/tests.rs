@@ -94,6 +94,18 @@ fn a_cached_volume_that_grows_too_large_is_told_to_have_no_cache() {
     );
 }
 
+/// The catalog has the cached limits of this machine, but not the size of its cache.
+#[test]
+fn a_disk_is_cached_where_the_layout_states_the_size_of_the_cache() {
+    let text = "edition = \"azure-now\"\n\
+                host = { size = \"E8ds_v5\", cache = { size = \"100 GiB\" } }\n\
+                [[volume]]\nname = \"data\"\ntier = \"P30\"\ncache = \"read-only\"\n";
+    let spec = &layout(text).hosts[0].spec;
+    assert_eq!(spec.volumes[0].cache, CacheMode::ReadOnly);
+    assert_eq!(spec.cache.as_ref().map(|own| own.capacity), Some(Bytes::gib(100)));
+    assert_eq!(spec.cached.iops.map(|limit| limit.rate.get()), Some(38_000));
+}
+
 #[test]
 fn bursting_comes_from_the_tier() {
     let text = "edition = \"azure-now\"\n[[volume]]\nname = \"a\"\ntier = \"P10\"\n\

@@ -89,7 +89,7 @@ pub(super) fn azure(facts: &Facts) -> Result<Table, XtaskError> {
 
 /// Returns the series of an Azure size: `Standard_E16-4ds_v5` is of `edsv5`. Isolated sizes are of the
 /// series that they end.
-fn series(size: &str) -> String {
+pub(super) fn series(size: &str) -> String {
     let name = size.strip_prefix("Standard_").unwrap_or(size);
     let mut parts = name.split('_');
     let first = parts.next().unwrap_or_default();
@@ -113,6 +113,7 @@ pub(super) fn aws(facts: &Facts) -> Result<Table, XtaskError> {
             ("series", name.split('.').next().unwrap_or_default().to_owned()),
             ("vcpus", row.get("vcpus").to_owned()),
             ("memory_gib", gib(&row)?),
+            ("disks", row.get("max_ebs_attachments").to_owned()),
             ("uncached_iops", row.get("ebs_baseline_iops").to_owned()),
             ("uncached_mbps", whole_bytes(row.get("ebs_baseline_mbps"))),
             ("src_base", source.to_owned()),

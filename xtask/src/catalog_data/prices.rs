@@ -1,5 +1,6 @@
 //! Tables of prices: a line for each item, a column for each region.
 
+use super::hosts::series;
 use super::{Facts, Row, Table};
 use crate::error::XtaskError;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +38,12 @@ impl Prices {
         self.prices.insert((item, region.to_owned()), price.to_owned());
     }
 
+    /// Returns the price of an Azure machine in a region, with its mark.
+    fn azure_machine(&self, size: &str, region: &str) -> Option<String> {
+        let key = (azure_machine(size).map(str::to_owned), region.to_owned());
+        self.prices.get(&key).cloned()
+    }
+
     fn table(&self) -> Table {
         let mut table = Table::default();
         let regions = self.regions.iter().map(String::as_str);
@@ -55,18 +62,18 @@ impl Prices {
 pub(super) fn azure(facts: &Facts) -> Result<Table, XtaskError> {
     let mut prices = Prices::default();
     let sizes = facts.rows("azure-vm-sizes.csv")?;
-    let sizes: BTreeSet<&str> = sizes.iter().map(|row| row.get("size")).collect();
+    let names: BTreeSet<&str> = sizes.iter().map(|row| row.get("size")).collect();
     for row in facts.rows("azure-vm-prices.csv")? {
         let size = row.get("size");
-        if !sizes.contains(size) {
+        if !names.contains(size) {
             continue;
         }
         // A price that another one gives is marked.
         let mark = if row.get("basis") == "derived" { "d" } else { "" };
         let price = format!("{}{mark}", row.get("usd_hour"));
-        let item = [size, "host", "hour", "", "", "", "karpenter-azure"];
-        prices.add(item, row.get("region"), &price);
+        prices.add(azure_machine(size), row.get("region"), &price);
     }
+    derive_burstable(&mut prices, &sizes)?;
     for row in facts.rows("azure-disk-prices.csv")?.iter().filter(|row| !is_by_hand(row)) {
         if let Some((item, per)) = disk(row) {
             let item = [&*item, per, "month", "", "", "", row.get("source")];
@@ -74,6 +81,100 @@ pub(super) fn azure(facts: &Facts) -> Result<Table, XtaskError> {
         }
     }
     Ok(prices.table())
+}
+
+/// Returns the item of the price of an Azure machine.
+fn azure_machine(size: &str) -> [&str; 7] {
+    [size, "host", "hour", "", "", "", "karpenter-azure"]
+}
+
+/// Regions where B v2 sizes cost the same. The source has all sizes in both, some with the price of
+/// Windows, which the facts leave out.
+const TWINS: [&str; 2] = ["eastus", "eastus2"];
+/// Marks of a price of the other region, and of one per vCPU of a larger or smaller size.
+const TWIN: char = 't';
+const SIBLING: char = 's';
+/// The fewest vCPUs of sizes whose price is in proportion to them.
+const PROPORTIONAL: u64 = 4;
+/// Thousandths of a dollar per hour, in which these sizes are sold.
+const MILLS: u64 = 1_000;
+
+/// Adds prices of B v2 sizes that the facts leave out in one of the regions with equal prices.
+fn derive_burstable(prices: &mut Prices, sizes: &[Row]) -> Result<(), XtaskError> {
+    let is_burstable = |row: &&Row| {
+        let series = series(row.get("size"));
+        series.starts_with('b') && series.ends_with("v2")
+    };
+    let sizes: Vec<&Row> = sizes.iter().filter(is_burstable).collect();
+    for row in &sizes {
+        let size = row.get("size");
+        let both = TWINS.map(|region| prices.azure_machine(size, region));
+        match both.each_ref().map(Option::as_deref) {
+            [Some(one), Some(other)] if one != other => {
+                let reason = format!("{size} costs {one} and {other} in {TWINS:?}, not the same");
+                return Err(broken(reason));
+            }
+            [Some(one), None] => {
+                prices.add(azure_machine(size), TWINS[1], &format!("{one}{TWIN}"));
+            }
+            [None, Some(other)] => {
+                prices.add(azure_machine(size), TWINS[0], &format!("{other}{TWIN}"));
+            }
+            _ => {}
+        }
+    }
+    for region in TWINS {
+        for row in &sizes {
+            let size = row.get("size");
+            if prices.azure_machine(size, region).is_none()
+                && let Some(price) = sibling_price(prices, &sizes, size, region)?
+            {
+                prices.add(azure_machine(size), region, &format!("{price}{SIBLING}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns the price of a size by that of the largest one of its series with a listed price in the
+/// region.
+fn sibling_price(
+    prices: &Prices,
+    sizes: &[&Row],
+    size: &str,
+    region: &str,
+) -> Result<Option<String>, XtaskError> {
+    let vcpus = |row: &Row| {
+        let text = row.get("vcpus_available");
+        text.parse::<u64>().map_err(|_| broken(format!("{text:?} is no number of vCPUs")))
+    };
+    let (mut own, mut largest) = (0, None);
+    for row in sizes.iter().filter(|row| series(row.get("size")) == series(size)) {
+        let count = vcpus(row)?;
+        if row.get("size") == size {
+            own = count;
+        } else if let Some(price) = prices.azure_machine(row.get("size"), region)
+            && let Some(micros) = micros(price.trim_end_matches(TWIN))
+            && !price.ends_with(SIBLING)
+        {
+            largest = largest.max(Some((count, micros)));
+        }
+    }
+    let largest = largest.filter(|(of, _)| own.min(*of) >= PROPORTIONAL);
+    Ok(largest.map(|(of, micros)| {
+        let mills = (2 * micros * own + of * 1_000) / (2 * of * 1_000);
+        format!("{}.{:03}", mills / MILLS, mills % MILLS)
+    }))
+}
+
+/// Returns a decimal number of dollars in millionths.
+fn micros(usd: &str) -> Option<u64> {
+    let (whole, decimals) = usd.split_once('.').unwrap_or((usd, ""));
+    format!("{whole}{decimals:0<6}").parse().ok().filter(|_| decimals.len() <= 6)
+}
+
+fn broken(reason: String) -> XtaskError {
+    XtaskError::Facts { file: "azure-vm-prices.csv".to_owned(), reason }
 }
 
 fn is_by_hand(row: &Row) -> bool {

@@ -9,7 +9,7 @@ const README: &str = "README-catalog-data.md";
 
 /// Keys whose source is not a line of a table in the description: part of the line of that file's table
 /// that names it.
-const FILES: [(&str, &str, &str); 4] = [
+const FILES: [(&str, &str, &str); 6] = [
     (
         "karpenter-azure",
         "Azure/karpenter-provider-azure pkg/providers/pricing/zz_generated.pricing.go @2b431da1",
@@ -19,6 +19,20 @@ const FILES: [(&str, &str, &str); 4] = [
         "karpenter-azure-derived",
         "Azure/karpenter-provider-azure pkg/providers/pricing/zz_generated.pricing.go @2b431da1; \
          the Windows price less 0.046 per vCPU and hour",
+        "2026-06-18",
+    ),
+    (
+        "karpenter-azure-twin",
+        "Azure/karpenter-provider-azure pkg/providers/pricing/zz_generated.pricing.go @2b431da1; \
+         derived: the price in the other of East US and East US 2. B v2 sizes with a listed price in \
+         both cost the same there",
+        "2026-06-18",
+    ),
+    (
+        "karpenter-azure-sibling",
+        "Azure/karpenter-provider-azure pkg/providers/pricing/zz_generated.pricing.go @2b431da1; \
+         derived: the price per vCPU of the largest size of the series in the region, rounded to a \
+         thousandth",
         "2026-06-18",
     ),
     (
@@ -39,7 +53,8 @@ pub(super) fn cited(facts: &Facts, keys: &BTreeSet<String>) -> Result<String, Xt
     let mut table = Table::default();
     table.line(["key", "as_of", "source"]);
     let mut keys = keys.clone();
-    keys.insert("karpenter-azure-derived".to_owned());
+    let derived = ["derived", "twin", "sibling"];
+    keys.extend(derived.map(|rule| format!("karpenter-azure-{rule}")));
     for key in &keys {
         let (source, as_of) = source(facts, &listed, key)?;
         table.line([key.as_str(), &as_of, &source]);
@@ -114,6 +129,13 @@ fn of_table(facts: &Facts, file: &str, name: &str) -> Result<(String, String), X
     })
 }
 
+/// Disagreements that the description states without the figures, which are those of its sources:
+/// name, figure, one with its source, the other with its source, the one that is used.
+const UNLISTED: [[&str; 7]; 2] = [
+    ["D96ads_v5", "cached_mbps", "3872", "dadsv5-2021", "4000", "dadsv5", "3872"],
+    ["D96ads_v5", "temp_gib", "2400", "dadsv5-2021", "3600", "dadsv5", "3600"],
+];
+
 /// Returns the table of disagreements between sources of Azure machines.
 pub(super) fn conflicts(facts: &Facts) -> Result<Table, XtaskError> {
     let mut table = Table::default();
@@ -125,11 +147,19 @@ pub(super) fn conflicts(facts: &Facts) -> Result<Table, XtaskError> {
         else {
             continue;
         };
-        table.cite(&[by, other_by]);
-        let name = format!("Standard_{}", line[0]);
-        table.line(["azure-now", &name, &line[1], one, by, other, other_by, &line[4]]);
+        table.conflict([&line[0], &line[1], one, by, other, other_by, &line[4]]);
     }
+    UNLISTED.into_iter().for_each(|own| table.conflict(own));
     Ok(table)
+}
+
+impl Table {
+    fn conflict(&mut self, own: [&str; 7]) {
+        let [name, figure, one, by, other, other_by, used] = own;
+        self.cite(&[by, other_by]);
+        let name = format!("Standard_{name}");
+        self.line(["azure-now", &name, figure, one, by, other, other_by, used]);
+    }
 }
 
 /// Splits `320 (csi)` into figure and key of the source.

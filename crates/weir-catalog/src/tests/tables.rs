@@ -289,7 +289,7 @@ fn an_instance_takes_as_many_volumes_as_the_facts_say() {
     check("r7i.48xlarge", Some(128));
     // One is the root volume, which Azure does not count among the data disks.
     let beside_root = |edition: &Edition, name: &str| {
-        edition.host(name).ok().and_then(|host| edition.most_beside_root(host))
+        edition.host(name).ok().and_then(|host| edition.most_data_disks(host))
     };
     assert_eq!(beside_root(&edition, "d3.8xlarge"), Some(2));
     assert_eq!(beside_root(&builtin("azure-now"), "D8s_v3"), Some(16));

@@ -107,7 +107,7 @@ impl<'a> Ground<'a> {
 
     /// Returns how many more disks can be attached, if the edition says so.
     pub(super) fn free(&self) -> Option<u64> {
-        let most = u64::from(self.size()?.max_data_disks?);
+        let most = u64::from(self.edition.most_data_disks(self.size()?)?);
         let volumes = self.host().volumes.iter();
         let there = volumes.filter(|own| own.spec.place == Where::Remote).count() as u64;
         Some(most.saturating_sub(there))

@@ -1,7 +1,7 @@
 //! The next cheaper layout: one step below the plan, with the limits that it exceeds.
 
 use super::candidate::{Candidate, Place};
-use super::hosts::{MOST_DISKS, Machines};
+use super::hosts::Machines;
 use super::limits::published;
 use crate::demand::{Demand, Peak};
 use crate::disks::{Disk, Disks, Market, becomes, larger, slower, smaller};
@@ -128,7 +128,7 @@ impl<'a> Machines<'a> {
     ) -> Vec<(Disk<'a>, u64)> {
         let families = [own.disk.family()];
         let market = Market { edition: self.edition, prices: self.prices, families: &families };
-        let most = best.host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.most_disks());
+        let most = self.most_disks_of(best.host);
         let of = |disk: Disk<'a>| {
             // The price grows with the number.
             (1..=most)

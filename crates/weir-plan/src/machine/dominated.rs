@@ -4,7 +4,7 @@
 //! no higher price. Beaten machines are therefore left out before any disks are picked. Of a thousand
 //! sizes a few dozen remain.
 
-use super::hosts::{MOST_DISKS, Machines};
+use super::hosts::Machines;
 use super::limits::{local_disk, published_for};
 use crate::demand::Limits;
 use weir_catalog::HostSize;
@@ -40,8 +40,7 @@ impl<'a> Machines<'a> {
             let of = |n: fn(Limits) -> u64| known(own.map(n));
             [of(|own| own.operations), of(|own| own.bytes)]
         };
-        let most = host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.most_disks());
-        let mut all = vec![most];
+        let mut all = vec![self.most_disks_of(host)];
         let caps = [false, true].map(|is_bought| published_for(host, is_bought));
         all.extend(caps.iter().flat_map(|own| limits(own.uncached)));
         let taken = self.taken(host);

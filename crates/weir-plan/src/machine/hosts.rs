@@ -8,7 +8,7 @@ use weir_catalog::{Architecture, Edition, HostSize, Price};
 use weir_units::Bytes;
 
 /// Maximum number of disks, if nothing else limits it.
-pub(super) const MOST_DISKS: u64 = 1024;
+const MOST_DISKS: u64 = 1024;
 
 /// Maximum number of disks for editions that publish no limit. The figure is Weir's own; every
 /// machine of a useful size takes as many.
@@ -195,6 +195,11 @@ impl<'a> Machines<'a> {
     /// Returns the maximum number of disks of any machine.
     pub(super) fn most_disks(&self) -> u64 {
         self.most_disks
+    }
+
+    /// Returns the maximum number of disks to plan on a machine.
+    pub(super) fn most_disks_of(&self, host: &HostSize) -> u64 {
+        self.edition.most_data_disks(host).map_or(MOST_DISKS, u64::from).min(self.most_disks)
     }
 
     pub(crate) fn host_cost(&self, host: &HostSize) -> Cost {

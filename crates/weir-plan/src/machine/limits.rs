@@ -113,7 +113,7 @@ impl Machines<'_> {
                 all.extend(CapUse::rates(of, &peaks, most, 1, names));
             }
         }
-        if let Some(most) = candidate.host.max_data_disks {
+        if let Some(most) = self.edition.most_data_disks(candidate.host) {
             all.push(CapUse::number(of, "data disks", candidate.choice.count, u64::from(most)));
         }
         all

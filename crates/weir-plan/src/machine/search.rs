@@ -10,7 +10,7 @@
 
 use super::candidate::{Arrangement, Candidate, Choice, Place, Pool};
 use super::dominated::Uses;
-use super::hosts::{MOST_DISKS, Machines};
+use super::hosts::Machines;
 use super::limits::{has_room, published_for};
 use crate::cost::Cost;
 use crate::demand::{Demand, Flow, Peak};
@@ -120,8 +120,7 @@ impl<'a, 'm> Search<'a, 'm> {
             return;
         }
         let is_counted_on = self.machines.is_counted_on(host);
-        let most =
-            host.max_data_disks.map_or(MOST_DISKS, u64::from).min(self.machines.most_disks());
+        let most = self.machines.most_disks_of(host);
         let taken = self.taken(host);
         let io_unit = self.machines.edition.io_unit();
         let filesystem = self.machines.wishes.file_system();

@@ -344,3 +344,23 @@ fn no_cheaper_shared_disks_carry_the_need() {
         Some(prices.machines.into_iter().min()? + disks?)
     });
 }
+
+/// One of the volumes of an EC2 instance is its root volume.
+#[test]
+fn a_plan_leaves_a_place_for_the_root_volume() {
+    let catalog = Catalog::builtin();
+    let disks = |host: &str, iops: u64| {
+        let text = format!(
+            "host = \"{host}\"\ndisks = [\"gp3\"]\n[data]\nsize = \"1 TiB\"\niops = {iops}\n"
+        );
+        let (_, outcome) = planned(&text, &catalog, "aws").expect("a need");
+        let Outcome::Met(answer) = outcome else { panic!("{text}: no plan") };
+        let mut caps = answer.plan.caps.iter();
+        let disks = caps.find(|cap| cap.cap == "data disks").expect("a number of disks");
+        (disks.used, disks.most)
+    };
+    assert_eq!(disks("d3.8xlarge", 20_000).1, 2);
+    assert_eq!(disks("g5.48xlarge", 20_000).1, 8);
+    // The instance takes 32. Each gp3 comes with 3,000 IOPS, so more of them would cost less.
+    assert_eq!(disks("c8gb.4xlarge", 120_000), (31, 31));
+}
