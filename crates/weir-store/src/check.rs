@@ -240,3 +240,46 @@ fn read_blocks(store: &FileStore, (offset, len): (u64, u64), report: &mut dyn Fn
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_over_a_border_of_files_is_told_for_each_with_its_place_in_both() {
+        let told = |is_volume| {
+            let mut told = Vec::new();
+            let found = DamagedRange { offset: 3 * BLOCK, len: 2 * BLOCK, reason: None };
+            let mut report = |damage: Damage| told.push((damage.path, damage.bytes.unwrap()));
+            tell(found, Path::new("data"), Bytes::new(4 * BLOCK), is_volume, &mut report);
+            told
+        };
+        let place = |offset, volume_offset| DamagedBytes { offset, volume_offset, len: BLOCK };
+        let files = [PathBuf::from("data/00000"), PathBuf::from("data/00001")];
+        let [first, second] = files.clone();
+        let of_volume =
+            [(first, place(3 * BLOCK, Some(3 * BLOCK))), (second, place(0, Some(4 * BLOCK)))];
+        assert_eq!(told(true), of_volume);
+        let [first, second] = files;
+        let of_layer = [(first, place(3 * BLOCK, None)), (second, place(0, None))];
+        assert_eq!(told(false), of_layer);
+    }
+
+    /// Notices bytes that are left out or have another place, and a file that is read forever.
+    #[test]
+    fn each_block_that_cannot_be_read_is_told_and_the_others_are_not() {
+        const LEN: u64 = 2 * READ;
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("00000"), [1; 8192]).unwrap();
+        // Nothing is mapped at the lowest addresses of a process.
+        std::os::unix::fs::symlink("/proc/self/mem", dir.path().join("00001")).unwrap();
+        let (size, segment) = (Bytes::new(2 * LEN), Bytes::new(LEN));
+        let store = FileStore::open_segmented(dir.path(), size, segment).unwrap();
+        let mut told = Vec::new();
+        let read = read_all(&store, &mut |found| told.push(found)).unwrap();
+        assert!((LEN + 8192..2 * LEN).contains(&read), "{read}");
+        let places = (LEN..2 * LEN).step_by(index(BLOCK)).map(|at| (at, BLOCK));
+        assert!(told.iter().map(|found| (found.offset, found.len)).eq(places), "{told:?}");
+        assert!(told.iter().all(|found| found.reason.is_some()));
+    }
+}

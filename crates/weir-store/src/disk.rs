@@ -187,6 +187,54 @@ mod tests {
         assert_eq!(synced, [volumes.clone(), volumes.join("pages")]);
     }
 
+    /// Notices an error that is taken for a missing file: metadata that is made anew, a removal that is
+    /// not done.
+    #[test]
+    fn only_a_missing_file_is_no_error() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let (file, folder, missing) = (path("file"), path("folder"), path("missing"));
+        fs::write(&file, "content").unwrap();
+        fs::create_dir_all(folder.join("full")).unwrap();
+        assert_eq!(read_small(&file, 4).unwrap(), Some(b"cont".to_vec()));
+        assert_eq!(names_in(&folder).unwrap(), Some(vec!["full".to_owned()]));
+        assert_eq!(read_small(&missing, 4).unwrap(), None);
+        assert_eq!(names_in(&missing).unwrap(), None);
+        assert!(!rename(&missing, &path("other")).unwrap());
+        remove_file(&missing).unwrap();
+        remove_tree(&missing).unwrap();
+        let failed = |done: Result<()>| assert_eq!(done.unwrap_err().kind(), ErrorKind::Io);
+        failed(read_small(&folder, 4).map(drop));
+        failed(names_in(&file).map(drop));
+        failed(rename(&file, &folder).map(drop));
+        failed(remove_file(&folder));
+        failed(remove_tree(&file));
+        failed(create_dirs(&file));
+        failed(create_dirs(&file.join("in")));
+        assert!(file.is_file() && folder.join("full").is_dir());
+    }
+
+    #[test]
+    fn a_folder_that_appears_on_the_way_to_another_is_no_error() {
+        let dir = tempfile::tempdir().unwrap();
+        create_dirs(&dir.path().join("new/../data")).unwrap();
+        assert!(dir.path().join("data").is_dir());
+    }
+
+    #[test]
+    fn a_parent_that_cannot_be_synced_is_ignored_and_one_that_is_missing_is_not() {
+        sync_parent(Path::new("/proc/weir")).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let error = sync_parent(&dir.path().join("missing/data")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Io);
+    }
+
+    #[test]
+    fn the_parent_of_a_relative_path_of_one_part_is_the_working_folder() {
+        let parents = ["data", "a/data", "/data", "/"].map(|dir| parent_of(Path::new(dir)));
+        assert_eq!(parents, [".", "a", "/", "."].map(Path::new));
+    }
+
     /// A process that was killed while it made them has not synced the names.
     #[test]
     fn names_that_a_killed_process_left_are_made_durable_at_the_next_start() {

@@ -376,3 +376,21 @@ impl Store for FaultStore {
         locked(&self.state).now.allocated()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sectors_that_are_kept_are_joined_only_with_their_neighbours() {
+        let check = |kept: &[u64], expect: &[(u64, u64)]| {
+            let mut sector = 0..;
+            let runs = kept_runs(32, 31 * SECTOR, &mut || kept.contains(&sector.next().unwrap()));
+            assert_eq!(runs, expect);
+        };
+        check(&[], &[]);
+        check(&[0, 1, 3], &[(32, 992), (1536, 512)]);
+        check(&[0, 30], &[(32, 480), (15_360, 512)]);
+        check(&[30, 31], &[(15_360, 544)]);
+    }
+}

@@ -77,8 +77,9 @@ impl FileStore {
         let names = disk::names_in(&dir)?.ok_or_else(|| {
             StoreError::io("read", &dir, io::Error::from(io::ErrorKind::NotFound))
         })?;
+        let most = count_segments(MAX_SIZE, segment.get())?;
         for name in names {
-            let Some(number) = segment_number(&name) else { continue };
+            let Some(number) = segment_number(&name, most) else { continue };
             if !dir.join(&name).is_file() {
                 return Err(StoreError::Damaged {
                     what: format!("{} is not a file", dir.join(&name).display()),
@@ -252,10 +253,10 @@ pub(crate) fn segment_name(number: u64) -> String {
     format!("{number:05}")
 }
 
-/// Returns the number of the segment kept in a file of that name, if any is.
-fn segment_number(name: &str) -> Option<u64> {
+/// Returns the number of the segment kept in a file of that name, if any is. A volume has at most `most`.
+fn segment_number(name: &str, most: u64) -> Option<u64> {
     let number = name.parse().ok()?;
-    (number < MAX_SIZE.get() && segment_name(number) == name).then_some(number)
+    (number < most && segment_name(number) == name).then_some(number)
 }
 
 impl Store for FileStore {

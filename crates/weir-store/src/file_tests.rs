@@ -60,7 +60,8 @@ fn the_largest_volume_of_the_clouds_costs_nothing_and_holds_data_at_its_end() {
     assert_eq!(read(&store, last, 4096), [7; 4096]);
     assert_eq!(read(&store, (3 << 40) - 4096, 8192), [8; 8192]);
     assert_eq!(files(dir.path()), ["00002", "00003", "00031"]);
-    assert!(store.allocated().unwrap() <= Bytes::kib(64), "{:?}", store.allocated());
+    let allocated = store.allocated().unwrap();
+    assert!(allocated > Bytes::ZERO && allocated <= Bytes::kib(64), "{allocated:?}");
     let extents = store.extents(0, size.get(), usize::MAX).unwrap();
     let kinds: Vec<_> = extents.iter().map(|e| e.kind).collect();
     assert_eq!(kinds, [Hole, Data, Hole, Data]);
@@ -428,4 +429,32 @@ fn nothing_lands_behind_the_end_of_a_shrinking_volume() {
     check_shrinking_under_a_writer(&crate::MemoryStore::new(Bytes::mib(16)), 4096);
     check_shrinking_under_a_writer(&crate::MemoryStore::new(Bytes::mib(16)), 8 << 20);
     check_shrinking_under_a_writer(&crate::PagedStore::in_memory(Bytes::mib(16)), 4096);
+}
+
+#[test]
+fn names_of_files_that_no_volume_has_are_not_those_of_segments() {
+    let number = |own: u64| segment_number(&segment_name(own), 1024);
+    assert_eq!((number(0), number(1023), number(1024)), (Some(0), Some(1023), None));
+}
+
+/// Notices a file whose name makes room for as many segments as its number says.
+#[test]
+fn a_file_with_a_number_that_no_segment_has_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let stray = dir.path().join("999999999999");
+    std::fs::write(&stray, "stray").unwrap();
+    let store = FileStore::open(dir.path(), Bytes::gib(1)).unwrap();
+    store.write_at(0, &[7; 512]).unwrap();
+    store.sync().unwrap();
+    assert_eq!(store.layout().segments.len(), 1);
+    assert_eq!(std::fs::read(&stray).unwrap(), b"stray");
+}
+
+#[test]
+fn a_resize_to_the_present_size_waits_for_no_medium() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 1 << 18);
+    store.write_at(0, &[1]).unwrap();
+    store.resize(Bytes::new(1 << 18)).unwrap();
+    assert_eq!(owed(&store), (1, true));
 }

@@ -324,3 +324,36 @@ impl Hasher for LeafHasher {
 fn low(n: u128) -> u64 {
     n as u64
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::hash::BuildHasher;
+
+    /// Notices a trim that frees the pages and keeps the tables of 4 KiB that found them.
+    #[test]
+    fn a_leaf_without_pages_is_given_back() {
+        let store = MemoryStore::new(Bytes::gib(1));
+        let leaves = || store.shards.iter().map(|shard| shared(&shard.0).len()).sum::<usize>();
+        for leaf in 0..3 {
+            store.write_at(leaf * LEAF_LEN, &[1; 2 * PAGE]).unwrap();
+        }
+        store.trim(0, LEAF_LEN + PAGE_LEN).unwrap();
+        assert_eq!(leaves(), 2);
+        store.trim(LEAF_LEN + PAGE_LEN, PAGE_LEN).unwrap();
+        store.resize(Bytes::ZERO).unwrap();
+        assert_eq!(leaves(), 0);
+    }
+
+    /// Notices a hash by which all leaves of a shard are in one chain.
+    #[test]
+    fn the_leaves_of_a_shard_are_spread_over_its_table() {
+        let hash = |leaf: u64| BuildHasherDefault::<LeafHasher>::default().hash_one(leaf);
+        let hashes: Vec<u64> = (0..1024).map(|turn| hash(turn * SHARDS)).collect();
+        // The table takes the lowest bits for the place and the highest seven to compare.
+        let (low, high): (HashSet<u64>, HashSet<u64>) =
+            hashes.iter().map(|hash| (hash % 1024, hash >> 57)).unzip();
+        assert!(low.len() > 512 && high.len() > 96, "{} {}", low.len(), high.len());
+    }
+}

@@ -475,6 +475,35 @@ mod tests {
         assert!(segment.file.get().is_none());
     }
 
+    /// Notices a cut that hides the loss of bytes from the next start.
+    #[test]
+    fn a_cut_does_not_lengthen_a_file_that_lost_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("00000");
+        std::fs::write(&path, [7; 100]).unwrap();
+        let segment = Segment::new(path.clone(), true);
+        for (cut, expect) in [(200, 100), (100, 100), (50, 50)] {
+            segment.cut(cut).unwrap();
+            assert_eq!(std::fs::metadata(&path).unwrap().len(), expect);
+        }
+    }
+
+    /// Notices two syncs that share a file, of which only one gets the error of the system.
+    #[test]
+    fn each_sync_has_an_open_file_of_its_own_which_stays_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("00000");
+        std::fs::write(&path, [7]).unwrap();
+        let segment = Segment::new(path.clone(), true);
+        let open = |place| segment.open(place).unwrap().unwrap();
+        let files = [open(0), open(1), open(2)];
+        std::fs::rename(&path, dir.path().join("away")).unwrap();
+        for (place, file) in files.into_iter().enumerate() {
+            assert!(std::ptr::eq(open(place), file));
+            assert_eq!(files.iter().filter(|other| std::ptr::eq(**other, file)).count(), 1);
+        }
+    }
+
     #[test]
     fn zeros_are_written_where_the_file_system_cannot_make_them() {
         let file = tempfile::tempfile().unwrap();

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -20,12 +21,13 @@ struct Later {
     bytes: MemoryStore,
     taken: Mutex<Vec<(Operation, Then)>>,
     takes: bool,
+    kicks: AtomicUsize,
 }
 
 impl Later {
     fn new(takes: bool) -> Arc<Self> {
         let bytes = MemoryStore::new(Bytes::new(SIZE));
-        Arc::new(Self { bytes, taken: Mutex::default(), takes })
+        Arc::new(Self { bytes, taken: Mutex::default(), takes, kicks: AtomicUsize::new(0) })
     }
 
     fn execute(&self) {
@@ -72,6 +74,14 @@ impl Store for Later {
         self.bytes.allocated()
     }
 
+    fn depth(&self) -> usize {
+        7
+    }
+
+    fn syncs(&self) -> usize {
+        3
+    }
+
     fn asynchronous(&self) -> Option<&dyn AsyncStore> {
         Some(self)
     }
@@ -86,7 +96,9 @@ impl AsyncStore for Later {
         None
     }
 
-    fn kick(&self) {}
+    fn kick(&self) {
+        self.kicks.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 type Told = Arc<Mutex<Vec<Result<Outcome>>>>;
@@ -165,4 +177,16 @@ fn changes_are_tracked() {
     let view = store.freeze(Scratch::memory());
     let changed = view.changed(0, 10);
     assert_eq!(changed.ranges.iter().map(|(start, _)| *start).collect::<Vec<_>>(), [512 << 10]);
+}
+
+/// Notices a volume whose operations are executed one by one, or do not begin.
+#[test]
+fn a_freezable_store_has_the_properties_of_its_medium() {
+    let later = Later::new(true);
+    let store = Freezable::new(Arc::clone(&later) as Arc<dyn Store>);
+    store.write_at(0, &[1; 4096]).unwrap();
+    assert_eq!((store.depth(), store.syncs()), (7, 3));
+    assert_eq!(store.allocated().unwrap(), Bytes::new(4096));
+    store.asynchronous().unwrap().kick();
+    assert_eq!(later.kicks.load(Ordering::Relaxed), 1);
 }

@@ -47,9 +47,14 @@ fn damage_is_found_by_reads_and_by_a_check_after_an_orderly_end() {
     assert_eq!((damage.len(), damage[0].bytes, &damage[0].path), (1, Some(bytes), &file));
     // Kept without the key, too.
     let volume = open(dir.path(), None);
+    let (tell, told) = std::sync::mpsc::channel();
+    volume.on_damage(move |error| tell.send(error.kind()).unwrap());
+    assert!(volume.damaged_blocks().is_empty());
     let error = volume.read_at(4100, &mut [0]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DamagedBlock);
     assert_eq!(volume.damaged_reads(), Some(1));
+    assert_eq!(volume.damaged_blocks(), [4096]);
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [ErrorKind::DamagedBlock]);
     volume.read_at(0, &mut [0; 4096]).unwrap();
     volume.write_at(4096, &[1; 4096]).unwrap();
     volume.read_at(0, &mut [0; 12_288]).unwrap();
@@ -206,4 +211,63 @@ fn missing_checksums_are_named_with_the_way_out() {
         "DIR/volumes/db/sums is missing; it contained checksums of the volume; restore the folder from a copy, \
          or serve the volume once with checksums = false: its bytes are then served without verification"
     );
+}
+
+#[test]
+fn metadata_that_cannot_be_read_is_an_error_and_no_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path(), None));
+    let meta = dir.path().join("volumes/db/meta.json");
+    fs::remove_file(&meta).unwrap();
+    fs::create_dir(&meta).unwrap();
+    let folder = FolderCheck::open(dir.path(), "check").unwrap();
+    let error = folder.check("db", &mut |found| panic!("{found:?}")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+}
+
+#[test]
+fn all_layers_of_a_volume_are_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = DataDir::open(dir.path(), "test").unwrap();
+    let new = NewVolume { size: Bytes::mib(4), attributes: [].into(), checksums: None };
+    let volume = data.paged_volume("db", new).unwrap();
+    volume.write_at(0, &[7; 8192]).unwrap();
+    volume.paged().unwrap().snapshot().unwrap();
+    volume.write_at(0, &[8; 4096]).unwrap();
+    volume.sync().unwrap();
+    drop((volume, data));
+    let (checked, damage) = check(dir.path());
+    assert_eq!(damage, []);
+    assert_eq!((checked.verified, checked.unverified), (0, 8192 + 4096));
+}
+
+#[test]
+fn checksums_that_an_opening_has_not_computed_are_computed_later() {
+    let dir = tempfile::tempdir().unwrap();
+    let size = Bytes::mib(66);
+    let open = |checksums| {
+        let new = NewVolume { size, attributes: [].into(), checksums };
+        DataDir::open(dir.path(), "test").unwrap().volume("db", new).unwrap()
+    };
+    open(None).write_at(0, &vec![7; 66 << 20]).unwrap();
+    let volume = open(Some(true));
+    assert_eq!(volume.unverified(), size);
+    assert!(volume.compute_checksums(Bytes::kib(4)).unwrap());
+    assert!(!volume.compute_checksums(size).unwrap());
+    assert_eq!(volume.unverified(), Bytes::ZERO);
+}
+
+#[test]
+fn a_damaged_map_of_a_layer_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let new = NewVolume { size: Bytes::mib(4), attributes: [].into(), checksums: None };
+    let data = DataDir::open(dir.path(), "test").unwrap();
+    data.paged_volume("db", new).unwrap().write_at(0, &[7; 512]).unwrap();
+    drop(data);
+    assert_eq!(check(dir.path()).1, []);
+    let map = dir.path().join("volumes/db/layers/00000/map");
+    flip(&map, 9);
+    let (_, damage) = check(dir.path());
+    let [found] = &damage[..] else { panic!("{damage:?}") };
+    assert!(found.what.starts_with(&map.display().to_string()), "{found:?}");
 }

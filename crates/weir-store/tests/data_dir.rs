@@ -180,6 +180,7 @@ fn a_size_and_its_attribute_are_stored_in_one_step() {
         let stores = volume.attribute_with_size(Bytes::new(u64::MAX), "tier", "none");
         volume.set_size(Bytes::new(u64::MAX)).unwrap_err();
         drop(stores);
+        drop(volume.attribute_with_size(Bytes::mib(8), "tier", "dropped"));
         volume.set_size(Bytes::mib(8)).unwrap();
         assert_eq!(tier().as_deref(), Some("other"));
     }
@@ -569,4 +570,75 @@ fn a_crash_between_the_steps_of_a_removal_leaves_nothing() {
     fs::rename(volume_path(&dir, "db"), &gone).unwrap();
     let data = open(&dir);
     assert!(!gone.exists() && data.list().unwrap().is_empty());
+}
+
+#[test]
+fn volumes_of_each_kind_count_their_space_and_are_worth_several_syncs_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = open(&dir);
+    let size = Bytes::mib(8);
+    let volumes = [
+        data.volume("plain", new(size)),
+        data.volume("summed", NewVolume { checksums: Some(true), ..new(size) }),
+        data.paged_volume("paged", new(size)),
+    ];
+    for volume in volumes.map(Result::unwrap) {
+        volume.write_at(0, &[7; 64 << 10]).unwrap();
+        assert_eq!(volume.syncs(), 4, "{}", volume.name());
+        let allocated = volume.allocated().unwrap();
+        assert!((Bytes::kib(64)..size).contains(&allocated), "{} of {}", allocated, volume.name());
+    }
+}
+
+#[test]
+fn a_volume_of_pages_gets_no_checksums() {
+    let dir = tempfile::tempdir().unwrap();
+    let asked = NewVolume { checksums: Some(true), ..new(Bytes::mib(8)) };
+    let error = open(&dir).paged_volume("db", asked).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoChecksums);
+    assert!(!volume_path(&dir, "db").join("meta.json").exists());
+}
+
+/// Notices bytes behind the end that return: the shrinking is finished before the volume grows.
+#[test]
+fn a_segment_that_could_not_be_removed_is_removed_when_the_volume_grows() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir).volume("db", new(Bytes::gib(3072))).unwrap();
+    db.write_at(2 << 40, &[7]).unwrap();
+    let (last, away) = (volume_path(&dir, "db").join("data/00002"), dir.path().join("away"));
+    fs::rename(&last, &away).unwrap();
+    fs::create_dir(&last).unwrap();
+    db.set_size(Bytes::gib(1024)).unwrap_err();
+    fs::remove_dir(&last).unwrap();
+    fs::rename(&away, &last).unwrap();
+    db.set_size(Bytes::gib(3072)).unwrap();
+    let mut found = [1];
+    db.read_at(2 << 40, &mut found).unwrap();
+    assert_eq!(found, [0]);
+}
+
+/// Notices a segment that is not missed any more, or one that is missed behind the end.
+#[test]
+fn a_shrinking_leaves_those_segments_listed_that_it_keeps() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir).volume("db", new(Bytes::gib(3072))).unwrap();
+    [0, 2 << 40].into_iter().for_each(|at| db.write_at(at, &[7]).unwrap());
+    db.sync().unwrap();
+    assert_eq!(db.meta().segments, [0, 2].into());
+    db.set_size(Bytes::gib(1025)).unwrap();
+    assert_eq!(db.meta().segments, [0].into());
+}
+
+#[test]
+fn a_segment_that_cannot_be_looked_at_is_not_told_as_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = volume(&dir, "db").unwrap();
+    db.write_at(0, &[7]).unwrap();
+    db.sync().unwrap();
+    drop(db);
+    fs::remove_file(segment(&dir)).unwrap();
+    // A link to itself.
+    std::os::unix::fs::symlink("00000", segment(&dir)).unwrap();
+    let (kind, message, _) = told(dir.path(), &volume(&dir, "db").unwrap_err());
+    assert_eq!((kind, &*message), (ErrorKind::Io, "cannot look at DIR/volumes/db/data/00000"));
 }

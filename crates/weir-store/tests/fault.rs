@@ -120,4 +120,24 @@ fn a_durable_write_survives_a_crash_with_what_it_has_not_overwritten_at_risk() {
         let survived = store.crash(seed).unwrap();
         assert_eq!(read(&survived, 512, 512), [2; 512]);
     }
+    store.write_at(4096, &[3; 512]).unwrap();
+    store.write_zeroes(4096, 512, true).unwrap();
+    store.make_writes_durable(false);
+    assert!(!store.write_durably(4096, &[3; 512]).unwrap());
+    assert!(!store.zero_durably(4096, 512, true).unwrap());
+    assert_eq!(store.unsynced(), 5);
+}
+
+#[test]
+fn a_range_without_space_refuses_writes_until_the_store_is_healed() {
+    let store = FaultStore::new(Bytes::mib(1));
+    store.fill_up(4096..8192);
+    for (offset, is_full) in [(3584, false), (3585, true), (8191, true), (8192, false)] {
+        let done = store.write_at(offset, &[1; 512]).map_err(|error| error.kind());
+        assert_eq!(done, if is_full { Err(ErrorKind::NoSpace) } else { Ok(()) }, "{offset}");
+    }
+    store.trim(4096, 4096).unwrap();
+    assert_eq!(store.allocated().unwrap(), Bytes::new(8192), "a page on each side");
+    store.heal();
+    store.write_at(4096, &[1; 512]).unwrap();
 }

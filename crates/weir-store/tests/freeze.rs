@@ -531,6 +531,7 @@ fn a_view_is_read_only_and_costs_nothing_until_something_changes() {
 fn scratch_of_a_killed_process_is_removed_when_the_folder_is_opened() {
     let dir = tempfile::tempdir().unwrap();
     let frozen = DataDir::open(dir.path(), "test").unwrap().frozen();
+    assert!(frozen.starts_with(dir.path()));
     std::fs::create_dir_all(frozen.join("7/v")).unwrap();
     std::fs::write(frozen.join("7/v/00000"), "old").unwrap();
     DataDir::open(dir.path(), "test").unwrap();

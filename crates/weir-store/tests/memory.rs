@@ -75,3 +75,26 @@ fn threads_that_write_side_by_side_lose_nothing() {
     let owners = [1, 2, 3, 4_u8].into_iter().cycle();
     assert!(content.chunks(4096).zip(owners).all(|(page, owner)| page.iter().all(|b| *b == owner)));
 }
+
+#[test]
+fn a_trim_to_the_last_byte_before_a_leaf_keeps_that_byte() {
+    const LEAF: u64 = 2 << 20;
+    let store = MemoryStore::new(SIZE);
+    store.write_at(LEAF - 4096, &[1; 8192]).unwrap();
+    store.trim(0, LEAF - 1).unwrap();
+    let mut found = [0xee; 8192];
+    store.read_at(LEAF - 4096, &mut found).unwrap();
+    assert!(found[..4095] == [0; 4095] && found[4095..] == [1; 4097]);
+}
+
+/// These are what a store gets that says nothing of them.
+#[test]
+fn a_store_promises_no_durable_writes_and_nothing_at_once() {
+    let store = MemoryStore::new(Bytes::mib(1));
+    assert!(!store.write_durably(5000, &[7; 9]).unwrap());
+    assert!(!store.zero_durably(5003, 3, true).unwrap());
+    let mut found = [1; 11];
+    store.read_at(4999, &mut found).unwrap();
+    assert_eq!(found, [0, 7, 7, 7, 0, 0, 0, 7, 7, 7, 0]);
+    assert_eq!((store.depth(), store.syncs()), (1, 1));
+}

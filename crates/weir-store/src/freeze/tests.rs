@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use weir_units::Bytes;
 
 mod marks;
+mod views;
 
 const SIZE: u64 = 8 * BLOCK;
 

@@ -123,3 +123,33 @@ impl Joined {
         self.0.into_iter().for_each(report);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_with_one_reason_are_joined_and_a_block_is_told_once() {
+        let range = |offset, len, reason: &str| DamagedRange {
+            offset,
+            len,
+            reason: (!reason.is_empty()).then(|| reason.to_owned()),
+        };
+        let (mut joined, mut told) = (Joined(None), Vec::new());
+        let found = [
+            range(0, 4096, ""),
+            range(4096, 4096, ""),
+            // The block of two extents.
+            range(4096, 4096, ""),
+            range(8192, 4096, "bad sector"),
+            range(12_288, 4096, "bad sector"),
+            range(20_480, 4096, "bad sector"),
+        ];
+        for range in found {
+            joined.add(range, &mut |range| told.push(range));
+        }
+        joined.end(&mut |range| told.push(range));
+        let bad = |offset, len| range(offset, len, "bad sector");
+        assert_eq!(told, [range(0, 8192, ""), bad(8192, 8192), bad(20_480, 4096)]);
+    }
+}

@@ -73,11 +73,12 @@ fn a_flipped_bit_fails_the_read_of_its_block_until_the_block_is_written() {
     check_damaged(read(&store, 2 * BLOCK + 4000, 1), 2 * BLOCK);
     assert!(!store.try_read_at(2 * BLOCK, &mut [0; 4096]).unwrap());
     assert_eq!(read(&store, 3 * BLOCK, 100).unwrap(), [7; 100]);
+    assert!(store.try_read_at(3 * BLOCK, &mut [0; 100]).unwrap());
     // A part of the block would bless the rest.
     check_damaged(store.write_at(2 * BLOCK + 1, &[1; 4000]), 2 * BLOCK);
     check_damaged(store.trim(2 * BLOCK, 4095), 2 * BLOCK);
     check_damaged(store.resize(Bytes::new(2 * BLOCK + 9)), 2 * BLOCK);
-    assert_eq!(store.damaged_reads(), 5);
+    assert_eq!((store.damaged_reads(), store.damaged_blocks()), (5, vec![2 * BLOCK]));
     store.write_at(2 * BLOCK, &[8; 4096]).unwrap();
     assert_eq!(read(&store, 2 * BLOCK, 4096).unwrap(), [8; 4096]);
 }
@@ -162,8 +163,9 @@ fn a_scrub_goes_on_behind_checksums_that_cannot_be_read() {
     let store = Media(data, sums.into_medium(), list).open().unwrap();
     store.sums.medium().fail_reads(sums_len(STRETCH)..sums_len(2 * STRETCH));
     let mut found = Vec::new();
-    store.scrub(|range| found.push((range.offset, range.len, range.reason.is_some()))).unwrap();
-    assert_eq!(found, [(STRETCH, STRETCH, true), (2 * STRETCH, BLOCK, false)]);
+    store.scrub(|range| found.push((range.offset, range.len, range.reason))).unwrap();
+    let reason = Some("injected by a test: bad sector".to_owned());
+    assert_eq!(found, [(STRETCH, STRETCH, reason), (2 * STRETCH, BLOCK, None)]);
 }
 
 #[test]
@@ -435,5 +437,65 @@ proptest! {
         flip(&store.data, seeds[4] % (SIZE * 8));
         store.scrub(|range| found.push(range)).unwrap();
         prop_assert_eq!(found.len(), 1);
+    }
+}
+
+#[test]
+fn the_space_of_a_volume_is_that_of_its_bytes_and_its_checksums() {
+    let store = memory(SIZE);
+    store.write_at(0, &[7; 8192]).unwrap();
+    store.close().unwrap();
+    assert_eq!(store.allocated().unwrap(), Bytes::new(8192 + 4096));
+}
+
+/// Notices a sync that succeeds although checksums that were stored may be lost, and an end that seals no region for
+/// lack of space and says nothing.
+#[test]
+fn a_sync_fails_if_checksums_are_lost_and_an_end_if_they_have_no_space() {
+    let sealing = |fault, prepare: fn(&Summed<FaultStore>)| {
+        let store = Media::new(SIZE, FaultStore::new).open().unwrap();
+        store.write_at(0, &[1; 4096]).unwrap();
+        prepare(&store);
+        store.sums.medium().fail_after(0, fault);
+        ((0..6).any(|_| store.sync().is_err()), store.close().is_err())
+    };
+    assert_eq!(sealing(Fault::Io, |store| store.sums.flush().unwrap()), (true, false));
+    // Regions whose checksums are lost stay open; these here could be sealed.
+    assert_eq!(sealing(Fault::NoSpace, |_| ()), (false, true));
+}
+
+/// Notices a file of checksums that is too short or missing and that nobody names.
+#[test]
+fn a_checksum_that_is_missing_is_named_with_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("sums")).unwrap();
+    // The file of 1 TiB each, and the bytes that it has.
+    let cases = [
+        (0, None, 0, Some("does not exist")),
+        (0, Some(3), 0, Some("is cut to 3 bytes")),
+        (0, Some(4), 4095, None),
+        (0, Some(7), 4096, Some("is cut to 7 bytes")),
+        (0, Some(8), 4096, None),
+        (0, Some(400), 100 * BLOCK, Some("is cut to 400 bytes")),
+        (0, Some(404), 100 * BLOCK, None),
+        (1, Some(4), 1 << 40, None),
+        (1, Some(7), (1 << 40) + BLOCK, Some("is cut to 7 bytes")),
+        (1, Some(8), (1 << 40) + BLOCK, None),
+        (2, None, 2 << 40, Some("does not exist")),
+    ];
+    for (number, len, offset, expect) in cases {
+        let file = dir.path().join(format!("sums/{number:05}"));
+        if let Some(len) = len {
+            std::fs::write(&file, vec![0; len]).unwrap();
+        }
+        let found = missing(dir.path(), offset);
+        let expect = expect.map(|state| {
+            format!(
+                "the bytes are not those of their checksums: the file of these checksums, {}, {state}; restore it \
+                 from a copy",
+                file.display()
+            )
+        });
+        assert_eq!(found, expect, "{offset} of {len:?}");
     }
 }

@@ -100,6 +100,11 @@ impl Replay {
             Err(Errno::OPNOTSUPP) => {}
             Err(errno) => return Err(self.failed(errno.into())),
         }
+        self.write_zeros(offset, len)
+    }
+
+    /// Writes zeros, where the file system of the image makes no holes.
+    pub(super) fn write_zeros(&self, offset: u64, len: u64) -> Result<()> {
         let zeros = vec![0; usize::try_from(AT_ONCE.min(len)).unwrap_or(0)];
         let mut at = offset;
         while at < offset + len {

@@ -1,6 +1,6 @@
 use super::*;
 use crate::fault::FaultStore;
-use crate::{ErrorKind, Fault, MemoryStore, StoreError};
+use crate::{ErrorKind, ExtentKind, Fault, MemoryStore, StoreError};
 use std::fs;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -149,7 +149,7 @@ fn durable_writes_come_before_older_ones_without_a_flush() {
     assert_eq!(rig.words(), format!("mark, fua 40+1, write 0+2, write 10+2, fua 11+1, {rest}"));
 }
 
-/// A store whose syncs say that they have begun, and wait until they may end.
+/// A store whose syncs say that they have begun, and wait until they may end. All reads would wait.
 #[derive(Debug)]
 struct Slow {
     store: MemoryStore,
@@ -168,6 +168,10 @@ impl Store for Slow {
 
     fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         self.store.read_at(offset, buf)
+    }
+
+    fn try_read_at(&self, _: u64, _: &mut [u8]) -> Result<bool> {
+        Ok(false)
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<()> {
@@ -292,4 +296,94 @@ fn a_damaged_log_is_refused() {
         let error = read(&whole[..len]).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Damaged | ErrorKind::Io), "{len}: {error}");
     }
+}
+
+#[test]
+fn zeros_are_written_where_an_image_can_have_no_holes() {
+    let rig = Rig::over(durable(), 0);
+    let replay = rig.replay();
+    let (size, mib) = (4 << 20, 1 << 20);
+    for (offset, len) in [(0, 1), (100, mib), (7, 2 * mib + 5), (mib, 3 * mib), (size, 0)] {
+        let mut expect = vec![7; index(size)];
+        fs::write(rig.dir.path().join("image"), &expect).unwrap();
+        replay.write_zeros(offset, len).unwrap();
+        expect[index(offset)..index(offset + len)].fill(0);
+        assert!(rig.image() == expect, "{len} at {offset}");
+    }
+}
+
+/// Notices a log that goes on without a change that the store has taken.
+#[test]
+fn a_log_ends_with_a_change_that_cannot_be_read_back() {
+    let store = Arc::new(FaultStore::new(Bytes::new(SIZE)));
+    let rig = Rig::over(Arc::clone(&store) as Arc<dyn Store>, 1 << 20);
+    store.fail_reads(0..SECTOR);
+    rig.store.write_at(100, &[1; 100]).unwrap_err();
+    store.heal();
+    let path = rig.dir.path().join("log").display().to_string();
+    let ended = format!(
+        "the write log {path} has ended: injected by a test; stop the server, and start it with a new log"
+    );
+    assert_eq!(rig.store.write_at(0, &[1; 512]).unwrap_err().to_string(), ended);
+    assert_eq!(rig.store.sync().unwrap_err().to_string(), ended);
+    assert_eq!(rig.words(), "mark");
+}
+
+#[test]
+fn a_part_of_a_sector_is_logged_with_its_sector_and_no_other() {
+    let rig = Rig::over(durable(), 0);
+    rig.store.write_at(5 * SECTOR + 100, &[1; 100]).unwrap();
+    rig.store.sync().unwrap();
+    assert_eq!(rig.words(), "mark, write 5+1, flush");
+    assert_eq!(LogReader::open(&rig.dir.path().join("log")).unwrap().sector(), 512);
+}
+
+#[test]
+fn a_resize_reaches_the_store_and_its_cut_sectors_the_log() {
+    let rig = Rig::over(durable(), 0);
+    let resize = |size| {
+        rig.store.resize(Bytes::new(size)).unwrap();
+        assert_eq!(rig.store.size(), Bytes::new(size));
+        rig.words()
+    };
+    assert_eq!(resize(SIZE), "mark, mark");
+    assert_eq!(resize(1000), "mark, mark, discard 2+126, mark");
+    assert_eq!(resize(1024), "mark, mark, discard 2+126, mark, mark");
+}
+
+#[test]
+fn durable_zeros_are_those_of_the_store_and_of_the_log() {
+    for is_durable in [true, false] {
+        let store = FaultStore::new(Bytes::new(SIZE));
+        store.make_writes_durable(is_durable);
+        let rig = Rig::over(Arc::new(store), 1 << 20);
+        rig.store.write_at(0, &[1; 2048]).unwrap();
+        rig.store.sync().unwrap();
+        assert_eq!(rig.store.zero_durably(512, 1024, false).unwrap(), is_durable);
+        let mut found = [7; 2048];
+        assert!(rig.store.try_read_at(0, &mut found).unwrap());
+        assert_eq!(found, [[1; 512], [0; 512], [0; 512], [1; 512]].as_flattened());
+        let before = "mark, write 0+4, flush";
+        let expect = if is_durable { format!("{before}, fua 1+2") } else { before.to_owned() };
+        assert_eq!(rig.words(), expect);
+    }
+}
+
+#[test]
+fn reads_extents_and_space_are_those_of_the_store() {
+    let rig = Rig::over(Arc::new(MemoryStore::new(Bytes::new(SIZE))), 0);
+    rig.store.write_at(4096, &[1; 4096]).unwrap();
+    let extents = [(4096, ExtentKind::Hole), (4096, ExtentKind::Data)];
+    let expect = extents.map(|(len, kind)| Extent { len, kind });
+    assert_eq!(rig.store.extents(0, 8192, 9).unwrap(), expect);
+    assert_eq!(rig.store.allocated().unwrap(), Bytes::new(4096));
+}
+
+#[test]
+fn a_read_that_would_wait_is_told_as_such() {
+    let ((begun, _), (_, go)) = (channel(), channel());
+    let store = MemoryStore::new(Bytes::new(SIZE));
+    let slow = Slow { store, begun: Mutex::new(begun), go: Mutex::new(go) };
+    let rig = Rig::over(Arc::new(slow), 0);
+    assert!(!rig.store.try_read_at(0, &mut [0]).unwrap());
 }

@@ -115,3 +115,34 @@ fn a_sync_that_ends_after_a_shrinking_promises_no_files() {
     store.sync().unwrap();
     assert_eq!(store.durable_segments(), BTreeSet::from([0]));
 }
+
+/// Notices a sync that promises the length of a file that became longer meanwhile.
+#[test]
+fn a_sync_that_ends_after_a_lengthening_promises_no_lengths() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 100_000);
+    store.write_at(0, &[1; 100_000]).unwrap();
+    while_syncing(&store, || store.lengthen(Bytes::new(120_000)).unwrap()).unwrap();
+    assert_eq!(store.durable_segments(), BTreeSet::new());
+    store.sync().unwrap();
+    assert_eq!(store.durable_segments(), BTreeSet::from([0, 1]));
+}
+
+/// Notices marks that a sync took with it, and later syncs that wait for it forever.
+#[test]
+fn after_a_sync_that_ended_by_a_panic_no_later_one_succeeds() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = small(dir.path(), 1 << 18);
+    store.write_at(0, &[1]).unwrap();
+    let mut state = store.syncs.lock();
+    state.lacks_files = true;
+    let begun = store.syncs.begin(&mut state, &store).unwrap();
+    assert!(state.opens_files && !state.is_alone());
+    drop(state);
+    assert_eq!(owed(&store), (1, true));
+    drop(begun);
+    let state = store.syncs.lock();
+    assert!(!state.opens_files && state.is_alone());
+    drop(state);
+    assert_eq!(store.sync().unwrap_err().to_string(), lost(dir.path()));
+}

@@ -19,11 +19,11 @@ fn changed(freezable: &Freezable) -> Vec<(u64, u64)> {
 #[test]
 fn a_trim_of_more_than_64_mib_marks_the_data_in_it() {
     const LONG: u64 = (64 << 20) + BLOCK;
-    let freezable = Freezable::new(Arc::new(MemoryStore::new(Bytes::new(LONG))));
+    let freezable = Freezable::new(Arc::new(MemoryStore::new(Bytes::new(LONG + BLOCK))));
     freezable.write_at(0, &vec![1; 3 * (64 << 10)]).unwrap();
     back_up(&freezable, &[]);
-    freezable.trim(0, LONG).unwrap();
-    assert_eq!(changed(&freezable), [(0, 3 * BLOCK)]);
+    freezable.trim(BLOCK, LONG).unwrap();
+    assert_eq!(changed(&freezable), [(BLOCK, 2 * BLOCK)]);
 }
 
 /// Notices pending bytes that a differential backup leaves out. An empty range marks nothing.
@@ -64,4 +64,34 @@ fn the_changes_are_unknown_after_a_record_whose_sync_failed() {
     store.fail_after(0, Fault::Io);
     assert_eq!(freezable.record().unwrap_err().kind(), ErrorKind::Io);
     assert!(!freezable.tracking().known);
+}
+
+/// Notices ranges that a differential backup leaves out or takes twice where it asks for some at a time.
+#[test]
+fn the_changed_ranges_can_be_asked_for_one_by_one() {
+    let freezable = Freezable::new(Arc::new(MemoryStore::new(Bytes::new(SIZE))));
+    back_up(&freezable, &[]);
+    for block in [1, 3, 4, 7] {
+        freezable.write_at(block * BLOCK, &[1]).unwrap();
+    }
+    let view = freezable.freeze(Scratch::memory());
+    let ask = |from| {
+        let some = view.changed(from, 1);
+        (some.ranges, some.next)
+    };
+    assert_eq!(ask(0), (vec![(BLOCK, BLOCK)], Some(3 * BLOCK)));
+    assert_eq!(ask(3 * BLOCK), (vec![(3 * BLOCK, 2 * BLOCK)], Some(7 * BLOCK)));
+    assert_eq!(ask(7 * BLOCK), (vec![(7 * BLOCK, BLOCK)], None));
+    assert_eq!(ask(4 * BLOCK + 100), (vec![(4 * BLOCK + 100, BLOCK - 100)], Some(7 * BLOCK)));
+}
+
+/// Notices changes that a full backup has, and the differential after it takes again.
+#[test]
+fn changes_before_a_full_backup_do_not_count_after_it() {
+    let freezable = Freezable::new(Arc::new(MemoryStore::new(Bytes::new(SIZE))));
+    back_up(&freezable, &[]);
+    freezable.write_at(BLOCK, &[1]).unwrap();
+    back_up(&freezable, &[]);
+    freezable.write_at(2 * BLOCK, &[1]).unwrap();
+    assert_eq!(changed(&freezable), [(2 * BLOCK, BLOCK)]);
 }

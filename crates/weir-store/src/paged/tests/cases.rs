@@ -5,6 +5,7 @@ use crate::paged::layer::{Layer, Parts};
 use crate::paged::{Change, PAGE, PageRange, PagedStore, SnapshotId};
 use crate::pieces::index;
 use crate::store::{Extent, ExtentKind, Store};
+use crate::sync::locked;
 use crate::{ErrorKind, Fault, FaultStore};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, OnceLock, Weak};
@@ -93,7 +94,9 @@ fn a_snapshot_is_read_and_not_changed() {
     let view = store.view(id).unwrap();
     assert_eq!(view.size(), Bytes::mib(1));
     assert_eq!(read(&*view, 0, 1024), [[1; 512], [0; 512]].concat());
-    assert!(view.try_read_at(0, &mut [0; 4]).unwrap());
+    let mut tried = [0; 4];
+    assert!(view.try_read_at(0, &mut tried).unwrap() && tried == [1; 4]);
+    assert!(store.try_read_at(0, &mut tried).unwrap() && tried == [2; 4]);
     let changes = [
         view.write_at(0, &[1]),
         view.write_zeroes(0, 1, true),
@@ -104,6 +107,8 @@ fn a_snapshot_is_read_and_not_changed() {
         refused(change, ErrorKind::ReadOnly, "a snapshot or a frozen view is read-only");
     }
     view.sync().unwrap();
+    // Its own page, and the one that replaced it.
+    assert_eq!(view.allocated().unwrap(), Bytes::kib(4));
     let extents = view.extents(0, 1024, 9).unwrap();
     let kinds = [ExtentKind::Data, ExtentKind::Hole].map(|kind| Extent { len: 512, kind });
     assert_eq!(extents, kinds);
@@ -183,6 +188,53 @@ fn failed_writes_leave_no_pages() {
     assert_eq!(write(1, 5000, 120), ErrorKind::NoSpace);
     assert_eq!(store.pages(None, 0, 1 << 20, 9).unwrap(), [range(0, 1)]);
     assert_eq!(read(&store, 0, 8192), [vec![1; 512], vec![0; 8192 - 512]].concat());
+}
+
+/// Notices a page that is read before all of it is written or cut off.
+#[test]
+fn a_change_of_whole_pages_reads_nothing_below() {
+    let size = 8 * PAGE - 100;
+    let (store, medium) = on_a_medium(Bytes::new(size));
+    store.write_at(0, &vec![1; index(size)]).unwrap();
+    store.snapshot().unwrap();
+    medium.fail_reads(0..size);
+    store.write_at(PAGE, &[2; 1024]).unwrap();
+    store.write_at(7 * PAGE, &[2; 412]).unwrap();
+    store.resize(Bytes::new(4 * PAGE)).unwrap();
+    assert_eq!(read(&store, PAGE, 1024), [2; 1024]);
+    store.write_at(0, &[2; 1]).unwrap_err();
+}
+
+/// Notices bytes of a snapshot behind an end that was moved into their page.
+#[test]
+fn a_page_that_is_cut_has_zeros_there_when_the_volume_grows() {
+    for kept in [1, 300, PAGE - 1, PAGE, PAGE + 1, 3 * PAGE - 1] {
+        let store = PagedStore::in_memory(Bytes::new(4 * PAGE));
+        store.write_at(0, &[1; 2048]).unwrap();
+        store.snapshot().unwrap();
+        store.resize(Bytes::new(kept)).unwrap();
+        store.resize(Bytes::new(4 * PAGE)).unwrap();
+        let expect = [vec![1; index(kept)], vec![0; index(4 * PAGE - kept)]].concat();
+        assert_eq!(read(&store, 0, 4 * PAGE), expect, "{kept}");
+    }
+}
+
+/// Notices a merge below a view that was forgotten with the next one, and a list of views that only grows.
+#[test]
+fn a_view_is_known_as_long_as_it_is_held_and_no_longer() {
+    let store = PagedStore::in_memory(Bytes::mib(1));
+    store.write_at(0, &[1; 512]).unwrap();
+    let id = store.snapshot().unwrap();
+    let view = store.view(id).unwrap();
+    for _ in 0..100 {
+        drop(store.view(id).unwrap());
+    }
+    assert!(locked(&store.views).0.len() <= 2);
+    store.write_at(0, &[2; 512]).unwrap();
+    assert!(store.delete_snapshot(id).unwrap());
+    store.snapshot().unwrap();
+    while store.tidy().unwrap() {}
+    assert_eq!(read(&*view, 0, 512), [1; 512]);
 }
 
 /// A crash can leave bytes where the map says nothing.

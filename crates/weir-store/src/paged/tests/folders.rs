@@ -1,7 +1,7 @@
 //! Files on the medium: found again, found damaged, or left by a crash.
 
 use super::model::{BASE, SEGMENT, START, create, open};
-use crate::paged::log::{Files, Medium};
+use crate::paged::log::{self, Files, Medium};
 use crate::paged::{PAGE, PageRange, PagedStore};
 use crate::store::Store;
 use crate::{DataDir, ErrorKind, NewVolume, disk};
@@ -147,6 +147,18 @@ fn map_and_log_are_as_documented() {
     ];
     assert_eq!(fs::read(path.join("map")).unwrap(), frame(b"weirmap1", 0, CRCS[0], &[]));
     assert_eq!(fs::read(path.join("log")).unwrap(), log.concat());
+}
+
+/// Else the fuzzer would not get beyond the checksums.
+#[test]
+fn the_checksums_of_all_frames_are_corrected_for_the_fuzzer() {
+    let dir = with_pages(&[0, 2]);
+    let content = fs::read(layer(dir.path(), 0).join("log")).unwrap();
+    let mut changed = content.clone();
+    [28, 32 + 28, 80 + 28].into_iter().for_each(|at| changed[at] ^= 1);
+    log::repair(&mut changed);
+    assert_eq!(changed, content);
+    log::repair(&mut []);
 }
 
 const CRCS: [u32; 4] = [0x5ce7_fc42, 0xfc9f_dc38, 0xa28e_2eee, 0x27f0_0caa];

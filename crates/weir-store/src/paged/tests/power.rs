@@ -584,6 +584,39 @@ fn bytes_that_a_shrink_failed_to_cut_do_not_return() {
     }
 }
 
+/// Notices bytes behind the end that return, where the rest of their page was brought up in memory only.
+#[test]
+fn a_page_that_was_cut_is_cut_again_after_a_crash() {
+    for (what, seed) in AFTER.into_iter().flat_map(|what| (0..4).map(move |seed| (what, seed))) {
+        let machine = Machine::new();
+        let store = machine.create();
+        let mut history = History::new();
+        let all = Op::Write { offset: BASE, len: 4 * PAGE };
+        for op in [all, Op::Snapshot, Op::Resize { new: BASE + 2 * PAGE + 100 }] {
+            history.apply(&store, &op).unwrap();
+        }
+        let store = machine.after(what, seed).open();
+        history.check_after(what, &store);
+        history.apply(&store, &Op::Resize { new: MAX }).unwrap();
+        assert_eq!(Image::read(&store).bytes, history.model.live.bytes);
+    }
+}
+
+/// Notices a page in the midst of which the volume ends, and that is brought up for nothing.
+#[test]
+fn an_opening_and_a_resize_to_the_same_size_change_no_page() {
+    let (machine, size) = (Machine::new(), BASE + 100);
+    let store = machine.create();
+    store.resize(Bytes::new(size)).unwrap();
+    store.write_at(BASE, &[1; 100]).unwrap();
+    let id = store.snapshot().unwrap();
+    store.resize(Bytes::new(size)).unwrap();
+    assert_eq!(store.changes(id, None, 0, size, 9).unwrap(), []);
+    drop(store);
+    let store = machine.open();
+    assert_eq!(store.changes(id, None, 0, size, 9).unwrap(), []);
+}
+
 /// The contents that a process found are durable with its first sync, even if it changed nothing.
 #[test]
 fn bytes_of_a_killed_process_are_made_durable() {
