@@ -16,10 +16,12 @@
 //! | `nbd`, `libnbd` | the test client of a server, and the tests of a client library |
 //! | `iotests` | the tests of QEMU's client of NBD |
 //! | `azurite` | the tests of Azurite |
+//! | `azure_sdk_python` | the tests of page blobs of the Azure SDK for Python |
 //! | `tap` | the results of programs that print the Test Anything Protocol |
 //! | `running` | the program under test |
 //! | `watchdog` | the end of tests that hang |
 
+mod azure_sdk_python;
 mod azurite;
 mod disks;
 mod file_systems;
@@ -86,6 +88,9 @@ pub enum Suite {
     QemuIotests,
     /// The live tests of a blob service, on `weir serve`: github.com/Azure/Azurite. Needs Node.js and npm.
     Azurite,
+    /// The live tests of page blobs of a client library, on `weir serve`: the source package of azure-storage-blob
+    /// on PyPI. Needs Python 3.10 with venv.
+    AzureSdkPython,
 }
 
 /// A volume without limits, so that a suite takes no longer than it has to.
@@ -132,6 +137,7 @@ pub fn run(plan: &Plan<'_>, out: &mut dyn Write) -> Result<Tally, XtaskError> {
         Suite::Libnbd => libnbd::run(checkout()?, weir, &mut results),
         Suite::QemuIotests => iotests::run(checkout()?, weir, &mut results),
         Suite::Azurite => azurite::run_all(checkout()?, weir, &mut results),
+        Suite::AzureSdkPython => azure_sdk_python::run_all(checkout()?, weir, &mut results),
     }?;
     results.end()
 }
@@ -151,6 +157,7 @@ const fn name_of(suite: Suite) -> &'static str {
         Suite::Libnbd => "libnbd",
         Suite::QemuIotests => "qemu-iotests",
         Suite::Azurite => "azurite",
+        Suite::AzureSdkPython => "azure-sdk-python",
     }
 }
 
@@ -230,6 +237,9 @@ mod tests {
                 Suite::Azurite => {
                     key.split_once(": ").is_some_and(|(file, _)| azurite::FILES.contains(&file))
                 }
+                Suite::AzureSdkPython => key
+                    .split_once(": ")
+                    .is_some_and(|(file, _)| azure_sdk_python::FILES.contains(&file)),
             };
             assert!(keys.iter().all(|(key, reason)| is_own(key) && !reason.is_empty()), "{keys:?}");
         }

@@ -33,6 +33,10 @@ pub(super) const fn source_of(suite: Suite) -> Option<Source> {
         Suite::Azurite => {
             ("tests/BlobTestServerFactory.ts", "git clone https://github.com/Azure/Azurite")
         }
+        Suite::AzureSdkPython => (
+            "tests/test_page_blob.py",
+            "pip download --no-deps --no-binary :all: azure-storage-blob",
+        ),
     };
     Some(Source { file, command })
 }
