@@ -379,22 +379,37 @@ mod tests {
 
     #[test]
     fn pinned_blocks_are_not_evicted() {
-        let mut cache = BlobCache::new(100 * BLOCK, 2);
-        // Every third block of the first volume, 34 of the 100 that fit.
-        let pinned = |volume, first: u64| {
-            (0..64)
-                .filter(|bit| volume == 0 && (first + bit).is_multiple_of(3) && first < 64)
-                .fold(0_u64, |mask, bit| mask | 1 << bit)
-        };
-        let offset = 0;
-        cache.insert(0, Brought::Write { offset, len: 64 * BLOCK }, pinned);
-        for n in 0..500 {
-            let offset = n * BLOCK;
-            cache.insert(1, Brought::Read { offset, len: BLOCK }, pinned);
-            assert!(cache.resident_bytes() <= 100 * BLOCK);
+        for chunk in [0, 1, 7] {
+            let mut cache = BlobCache::new(100 * BLOCK, 2);
+            let base = chunk * u64::from(CHUNK);
+            // Every third block of the first volume, 22 of the 100 that fit.
+            let pinned = |volume, first: u64| {
+                (0..64)
+                    .filter(|bit| volume == 0 && first == base && bit % 3 == 0)
+                    .fold(0_u64, |mask, bit| mask | 1 << bit)
+            };
+            let offset = base * BLOCK;
+            cache.insert(0, Brought::Write { offset, len: 64 * BLOCK }, pinned);
+            for n in 0..500 {
+                let offset = n * BLOCK;
+                cache.insert(1, Brought::Read { offset, len: BLOCK }, pinned);
+                assert!(cache.resident_bytes() <= 100 * BLOCK);
+            }
+            let is_held = |block: &u64| cache.serves(0, (base + block) * BLOCK, BLOCK);
+            let held: Vec<u64> = (0..64).filter(is_held).collect();
+            assert_eq!(held, (0..64).step_by(3).collect::<Vec<u64>>(), "chunk {chunk}");
         }
-        let held: Vec<u64> = (0..64).filter(|b| cache.serves(0, b * BLOCK, BLOCK)).collect();
-        assert_eq!(held, (0..64).step_by(3).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn the_bitmaps_of_chunks_that_become_empty_are_kept_up_to_a_number() {
+        let mut cache = BlobCache::new(70 * BLOCK, 2);
+        for chunk in 0..70 {
+            cache.read(0, chunk * u64::from(CHUNK) * BLOCK, BLOCK);
+        }
+        assert_eq!(cache.spare.0.len(), 0);
+        cache.read(1, 0, 70 * BLOCK);
+        assert_eq!(cache.spare.0.len(), Spare::MOST);
     }
 
     proptest::proptest! {

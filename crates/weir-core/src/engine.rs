@@ -75,7 +75,7 @@ pub struct Engine {
     /// The shared gates from [`UNCACHED_IOPS`] to [`WRITE_BYTES`], then the gate of each disk.
     gates: Vec<Gate>,
     /// Writes to remote storage pass [`WRITE_IOPS`] and [`WRITE_BYTES`].
-    writes_apart: bool,
+    has_separate_writes: bool,
     /// Numbers of removed volumes, which new ones take.
     vacant: Vec<usize>,
     cache: Option<(CacheSpec, BlobCache)>,
@@ -165,7 +165,7 @@ impl Engine {
             sizes: Vec::new(),
             volumes: spec.volumes.into_iter().map(Volume::new).collect(),
             gates,
-            writes_apart: spec.uncached_writes.is_some(),
+            has_separate_writes: spec.uncached_writes.is_some(),
             vacant: Vec::new(),
             // Dirty blocks are in the cache, so its capacity limits them.
             dirty_room: cache
@@ -257,7 +257,8 @@ impl Engine {
             let spec = &self.volumes[volume].spec;
             let is_remote = spec.place == Place::Remote;
             let uncached = is_remote.then_some([UNCACHED_IOPS, UNCACHED_BYTES]);
-            let writes = (is_remote && self.writes_apart).then_some([WRITE_IOPS, WRITE_BYTES]);
+            let writes =
+                (is_remote && self.has_separate_writes).then_some([WRITE_IOPS, WRITE_BYTES]);
             let is_cached = !is_remote || spec.cache != CacheMode::None;
             let cached = is_cached.then_some([CACHED_IOPS, CACHED_BYTES]);
             let log = spec.log.then_some(LOG);

@@ -72,13 +72,6 @@ impl Gate {
         Self::new(caps, limits, Queue::Fifo(Line::default()))
     }
 
-    /// Makes the gate of a disk that is added at `now`.
-    pub(crate) fn for_disk_from(limits: &GateLimits, now: Instant) -> Self {
-        let mut gate = Self::for_disk(limits);
-        gate.meters.iter_mut().for_each(|metered| metered.meter.start(now));
-        gate
-    }
-
     /// Makes a gate that all volumes of a host share; it limits either operations or bytes.
     pub(crate) fn shared(caps: GateCaps, limits: &GateLimits, volumes: usize) -> Self {
         debug_assert!(limits.iops.is_none() || limits.bytes.is_none(), "one side: {limits:?}");
@@ -205,9 +198,8 @@ impl Gate {
             // caps then, and still owes what it owed.
             let same_cap = self.meters.iter().find(|old| old.cap == metered.cap);
             let same_side = || self.meters.iter().find(|old| old.counts == metered.counts);
-            match same_cap.or_else(same_side) {
-                Some(old) => metered.meter.inherit(&old.meter, now),
-                None => metered.meter.start(now),
+            if let Some(old) = same_cap.or_else(same_side) {
+                metered.meter.inherit(&old.meter, now);
             }
         }
         self.meters = new;

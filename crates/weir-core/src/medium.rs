@@ -181,5 +181,22 @@ mod tests {
         check(&[at(10, 1), at(1_000_000, 2)], LatencyError::NotWhole);
         check(&[at(0, 1), at(1_000_000, 4_001)], LatencyError::TooLong);
         check(&[at(0, 3), at(500_000, 2), at(1_000_000, 4)], LatencyError::NotAscending);
+        // Four seconds are not too long, and equal times are ascending enough.
+        let longest = Latency::from_quantiles(&[at(0, 4_000), at(1_000_000, 4_000)]);
+        assert_eq!(longest, Ok(Latency::fixed(LONGEST)));
+    }
+
+    #[test]
+    fn a_latency_is_zero_if_no_request_takes_any_time() {
+        let rate = BytesPerSec::new(1).expect("a rate above zero");
+        let some = [(0, Span::ZERO), (1_000_000, Span::from_nanos(1))];
+        for (latency, expect) in [
+            (Latency::zero(), true),
+            (Latency::fixed(Span::from_nanos(1)), false),
+            (Latency::zero().with_transfer(rate), false),
+            (Latency::from_quantiles(&some).expect("ascending quantiles"), false),
+        ] {
+            assert_eq!(latency.is_zero(), expect, "{latency:?}");
+        }
     }
 }

@@ -192,12 +192,6 @@ impl Meter {
         self.remainder = fits(spent % rate);
     }
 
-    /// Whole from `now` on: a cap that was not there before admits nothing in the past.
-    pub(crate) fn start(&mut self, now: Instant) {
-        self.free = now.nanos();
-        self.remainder = 0;
-    }
-
     /// Takes over the state of `old`, at this meter's rate. Costs admitted ahead of the rate
     /// and not covered by credits stay owed, as the same number of operations or bytes. Spent
     /// credits stay spent as far as this bucket reaches; they never become a wait. A reserve
@@ -341,8 +335,16 @@ mod tests {
             }
         }
         // No more than the arithmetic holds: 2^62 nanoseconds of the rate.
-        let cut = Meter::with_credits(rate(1), u64::MAX);
-        assert_eq!(cut.credits(Instant::ZERO), (1 << 62) / NANOS_PER_SEC);
+        let most = (1_u64 << 62) / NANOS_PER_SEC;
+        for (rate_, credits, expect) in
+            [(1, u64::MAX, most), (1, 10_000_000_000, most), (1_000, u64::MAX, 4_611_686_018_427)]
+        {
+            let mut cut = Meter::with_credits(rate(rate_), credits);
+            assert_eq!((cut.credits(Instant::ZERO), cut.capacity()), (expect, expect));
+            cut.charge(Instant::ZERO, 10);
+            assert_eq!(cut.credits(Instant::ZERO), expect - 10);
+            assert_eq!(cut.admits_at(Instant::ZERO), Instant::ZERO);
+        }
     }
 
     #[test]
@@ -353,6 +355,18 @@ mod tests {
         new.inherit(&old, Instant::from_nanos(NANOS_PER_SEC / 4));
         // 25 operations were still owed: 25 ms at the new rate.
         assert_eq!(new.admits_at(Instant::ZERO), Instant::from_nanos(275_000_000));
+    }
+
+    /// Notices a debt that wraps or is forgiven where the new rate is very low.
+    #[test]
+    fn a_debt_longer_than_the_clock_is_cut_to_146_years() {
+        let mut old = Meter::new(rate(1 << 32));
+        for _ in 0..20 {
+            old.charge(Instant::ZERO, MAX_COST);
+        }
+        let mut new = Meter::new(rate(1));
+        new.inherit(&old, Instant::ZERO);
+        assert_eq!(new.admits_at(Instant::ZERO), Instant::from_nanos(u64::MAX / 4));
     }
 
     #[test]
@@ -408,6 +422,74 @@ mod tests {
         assert_eq!(run(Instant::ZERO), 44_000);
         assert_eq!(run(Instant::ZERO + Span::from_secs(45)), 41_750);
         assert_eq!(run(Instant::ZERO + Span::from_secs(135)), 44_000);
+    }
+
+    #[test]
+    fn a_reserve_takes_the_place_of_credits() {
+        let meter = Meter::with_credits(rate(500), 1_000).with_reserve(reserve(10, 10));
+        assert_eq!((meter.capacity(), meter.tolerance), (0, 10));
+    }
+
+    #[test]
+    fn a_full_reserve_saves_up_no_part_of_a_nanosecond() {
+        let takes = NonZeroU64::new(4).expect("above zero");
+        let mut refill = Refill { holds: 10, takes, part: 0 };
+        // Of 7 1/2 ns that are earned, 7 fill it; a nanosecond then earns 2 1/2.
+        assert_eq!([refill.earn(3, 3), refill.earn(0, 1)], [10, 2]);
+    }
+
+    #[test]
+    fn a_new_reserve_keeps_a_part_of_a_nanosecond_in_its_own_unit_unless_it_is_full() {
+        let check = |per_sec: u64, costs: &[u64], now: u64, (holds, refill), expect: (u64, u64)| {
+            let mut old = Meter::new(rate(per_sec)).with_reserve(reserve(30, 70));
+            costs.iter().for_each(|cost| old.charge(Instant::ZERO, *cost));
+            let mut new = Meter::new(rate(per_sec)).with_reserve(reserve(holds, refill));
+            new.inherit(&old, Instant::from_nanos(now));
+            let part = new.reserve.map(|reserve| reserve.part);
+            assert_eq!((new.tolerance, part), (expect.0, Some(expect.1)), "{holds} in {refill} ns");
+        };
+        // Idle since 1 ns: the reserve has 9 ns and 10 x 30 / 70 ns.
+        check(NANOS_PER_SEC, &[21, 1], 11, (30, 70), (13, 20));
+        check(NANOS_PER_SEC, &[21, 1], 11, (30, 10), (13, 0));
+        check(NANOS_PER_SEC, &[21, 1], 11, (10, 70), (10, 0));
+        // 10 operations are paid for at 3 1/3 ns, so 10 ns are idle until 14 ns, and not 11.
+        check(300_000_000, &[1; 10], 14, (30, 70), (4, 20));
+    }
+
+    /// Admission times of one operation after the other. Before the one of this number, so many
+    /// nanoseconds after the last admission, the limits are set again as they are.
+    fn set_again(mut meter: Meter, change: Option<(usize, u64)>) -> alloc::vec::Vec<u64> {
+        let arrivals =
+            [0; 14].into_iter().chain([60, 60, 60, 60, 95, 140, 140, 140, 141, 400, 400]);
+        let (fresh, mut now, mut times) = (meter.clone(), Instant::ZERO, alloc::vec::Vec::new());
+        for (n, at) in arrivals.enumerate() {
+            let at = now.max(Instant::from_nanos(at));
+            if let Some((_, late)) = change.filter(|(number, _)| *number == n) {
+                let at = (now + Span::from_nanos(late)).min(meter.admits_at(at));
+                // A change in the nanosecond in which the debt ends rounds it to a whole one.
+                if meter.remainder == 0 || !(meter.free..=meter.free + 1).contains(&at.nanos()) {
+                    let mut new = fresh.clone();
+                    new.inherit(&meter, at);
+                    meter = new;
+                }
+            }
+            now = meter.admits_at(at);
+            meter.charge(now, 1);
+            times.push(now.nanos());
+        }
+        times
+    }
+
+    /// Notices anything that is owed, earned or forgotten by the change alone.
+    #[test]
+    fn limits_that_are_set_again_change_no_admission() {
+        let plain = Meter::new(rate(300_000_000));
+        for meter in [plain.clone().with_reserve(reserve(30, 70)), plain] {
+            let expect = set_again(meter.clone(), None);
+            for change in (0..expect.len()).flat_map(|n| (0..60).map(move |late| (n, late))) {
+                assert_eq!(set_again(meter.clone(), Some(change)), expect, "{change:?}: {meter:?}");
+            }
+        }
     }
 
     #[test]

@@ -20,8 +20,8 @@ pub(crate) const MAX_VOLUMES: usize = 1 << 29;
 pub struct HostSpec {
     /// The host's limits to remote storage.
     pub uncached: GateLimits,
-    /// The host's limits of writes to remote storage, where they are apart; `uncached` then limits
-    /// reads alone. They do not burst.
+    /// Write limits to remote storage, if they are separate; `uncached` then limits reads only. They must not
+    /// burst.
     pub uncached_writes: Option<GateLimits>,
     /// The host's limits of cache and local SSD together.
     pub cached: GateLimits,
@@ -43,7 +43,7 @@ pub struct HostSpec {
 impl HostSpec {
     /// Returns the most that reads and writes together get of remote storage, without bursts.
     #[must_use]
-    pub fn uncached_in_all(&self) -> GateLimits {
+    pub fn uncached_total(&self) -> GateLimits {
         let Some(writes) = self.uncached_writes else { return self.uncached };
         let sum = |reads: Option<Limit>, writes: Option<Limit>| {
             let (reads, writes) = (reads?.rate, writes?.rate);
@@ -59,6 +59,10 @@ impl HostSpec {
     pub(crate) fn check(&self) -> Result<(), SpecError> {
         if self.volumes.len() >= MAX_VOLUMES {
             return Err(SpecError::TooMany);
+        }
+        let bursts = |limit: Option<Limit>| limit.is_some_and(|limit| limit.burst.is_some());
+        if self.uncached_writes.is_some_and(|own| bursts(own.iops) || bursts(own.bytes)) {
+            return Err(SpecError::BurstingWrites);
         }
         for (device, target) in self.devices.iter().enumerate() {
             let columns = match target {
@@ -323,6 +327,8 @@ pub enum SpecError {
         /// The volume's index.
         volume: usize,
     },
+    /// Separate write limits that burst.
+    BurstingWrites,
     /// More volumes than an engine counts (2^29).
     TooMany,
 }
@@ -340,9 +346,55 @@ impl fmt::Display for SpecError {
             Self::NoCache { volume } => {
                 write!(f, "volume {volume} asks for a host cache and the host has none")
             }
+            Self::BurstingWrites => f.write_str("separate write limits of a host must not burst"),
             Self::TooMany => f.write_str("more volumes than an engine can hold"),
         }
     }
 }
 
 impl core::error::Error for SpecError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(rate: u64) -> Limit {
+        Limit { rate: per_sec(rate), burst: None, reserve: None }
+    }
+
+    fn per_sec(n: u64) -> NonZeroU64 {
+        NonZeroU64::new(n).expect("a rate above zero")
+    }
+
+    #[test]
+    fn a_burst_lasts_as_long_as_its_credits_and_never_on_demand() {
+        let lasts = |rate, peak, credits| {
+            let limit = limit(rate).with_credits(per_sec(peak), credits);
+            assert!(!limit.is_on_demand(), "{limit:?}");
+            limit.burst.map(|(of, lasts)| {
+                assert_eq!(of.get(), peak);
+                lasts.nanos()
+            })
+        };
+        assert_eq!(lasts(500, 3_500, 5_400_000), Some(1_800 * NANOS_PER_SEC));
+        // Rounded up, so that the bucket holds all of them.
+        assert_eq!(lasts(500, 503, 1), Some(333_333_334));
+        assert_eq!(lasts(1, 2, u64::MAX), Some(u64::MAX - 1));
+        assert_eq!([lasts(500, 500, 1_000), lasts(500, 400, 1_000)], [None, None]);
+        assert_eq!(limit(500).with_on_demand(per_sec(500)).burst, None);
+    }
+
+    #[test]
+    fn only_a_burst_that_ends_has_credits() {
+        let on_credits = limit(1).with_credits(per_sec(2), 1);
+        for (iops, bytes, expect) in [
+            (None, None, false),
+            (Some(limit(1)), Some(limit(1)), false),
+            (Some(limit(1).with_on_demand(per_sec(2))), Some(limit(1)), false),
+            (Some(on_credits), None, true),
+            (Some(limit(1)), Some(on_credits), true),
+        ] {
+            assert_eq!(GateLimits { iops, bytes }.has_credits(), expect, "{iops:?} {bytes:?}");
+        }
+    }
+}

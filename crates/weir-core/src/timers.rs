@@ -212,7 +212,7 @@ impl Timers {
     }
 
     pub(crate) fn clear(&mut self) {
-        *self = Self { order: self.order, horizon: self.horizon, ..Self::default() };
+        *self = Self::default();
     }
 
     fn put(&mut self, bucket: u64, entry: u128) {
@@ -274,11 +274,8 @@ impl Timers {
         let words = BUCKETS / 64;
         for step in 0..=words {
             let word = (start / 64 + step) % words;
-            let mask = match step {
-                0 => u64::MAX << (start % 64),
-                last if last == words => !(u64::MAX << (start % 64)),
-                _ => u64::MAX,
-            };
+            // The last step comes to the first word again, for the bits below these.
+            let mask = if step == 0 { u64::MAX << (start % 64) } else { u64::MAX };
             let bits = self.occupied[word] & mask;
             if bits != 0 {
                 return Some(word * 64 + bits.trailing_zeros() as usize);
@@ -329,6 +326,16 @@ mod tests {
         assert_eq!(all.next(), Some((at(20), Alarm::Gate(1))));
         assert_eq!(all.next(), Some((at(20), Alarm::Medium(0))));
         assert_eq!(all.next(), None);
+    }
+
+    /// Notices buckets of another length: the wheel would be of no use.
+    #[test]
+    fn only_alarms_that_the_wheel_does_not_reach_are_in_the_heap() {
+        let mut timers = Timers::default();
+        for (micros, far) in [(10, 0), (4_000, 0), (5_000, 1)] {
+            timers.set(Instant::from_nanos(micros * 1_000), Alarm::Medium(0));
+            assert_eq!(timers.far.len(), far, "{micros} µs");
+        }
     }
 
     #[test]

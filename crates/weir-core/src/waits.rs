@@ -42,15 +42,14 @@ pub enum Cap {
     /// blocks, or a flush asked for them. What holds the write-backs is in
     /// [`Totals::writeback_waits`](crate::Totals::writeback_waits).
     CacheWriteback,
-    /// Written operations per second of the host to remote storage, where writes are limited apart.
+    /// Write operations per second of the host to remote storage, where writes have separate limits.
     HostWriteIops,
-    /// Written bytes per second of the host to remote storage, where writes are limited apart.
+    /// Bytes per second that the host writes to remote storage, where writes have separate limits.
     HostWriteBytes,
 }
 
 impl Cap {
-    /// Every cap, in the order of a request's path; those of writes are last, because the hash of a
-    /// run depends on the order.
+    /// Every cap, in the order of their indices, on which the hash of a run depends.
     pub const ALL: [Self; 16] = [
         Self::LogRate,
         Self::DiskIops,
@@ -249,7 +248,7 @@ impl AddAssign for ServiceTime {
 
 #[cfg(test)]
 mod tests {
-    use super::Cap;
+    use super::*;
 
     #[test]
     fn units_and_bursts_agree_with_the_names() {
@@ -263,5 +262,20 @@ mod tests {
             assert_eq!(burst.unit(), cap.unit(), "{name}");
             assert!(burst == cap || burst.name().replace("_burst", "") == name, "{name}");
         }
+    }
+
+    #[test]
+    fn service_times_are_added_and_subtracted_by_cap() {
+        let time = |iops: u64, bytes: u64, medium: u64| {
+            let mut waits = Waits::default();
+            waits.charge(Cap::DiskIops, Span::from_nanos(iops));
+            waits.charge(Cap::HostWriteBytes, Span::from_nanos(bytes));
+            ServiceTime { waits, medium: Span::from_nanos(medium) }
+        };
+        let mut sum = time(1, 20, 300);
+        sum += time(4, 50, 600);
+        assert_eq!(sum, time(5, 70, 900));
+        assert_eq!(sum.since(&time(1, 20, 300)), time(4, 50, 600));
+        assert_eq!(sum.waits.since(&sum.waits), Waits::default());
     }
 }

@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(dirty.next_run(), None, "what came later is not due yet");
         assert_eq!(dirty.written(&first), [2]);
         let second = dirty.next_run().expect("the second flush's run");
-        assert_eq!(second.offset, 1 << 20);
+        assert_eq!((second.offset, second.len), (1 << 20, 4096));
         assert_eq!(dirty.written(&second), [3]);
         assert!(dirty.is_clean());
     }
@@ -232,6 +232,33 @@ mod tests {
         assert_eq!(dirty.new_blocks(4095, 2), 2);
         assert_eq!(dirty.mark(4095, 2), 2);
         assert_eq!(dirty.ranges(), [(0, 8192)]);
+    }
+
+    /// Notices an overestimate, which would let writes wait without need, and an underestimate.
+    #[test]
+    fn blocks_that_are_dirty_or_promised_to_a_flush_are_not_new() {
+        let mut dirty = Dirty::default();
+        dirty.mark(BLOCK, 3 * BLOCK);
+        assert!(!dirty.flush(1));
+        dirty.mark(4 * BLOCK, BLOCK);
+        assert_eq!(dirty.new_blocks(BLOCK, 6 * BLOCK), 2);
+    }
+
+    /// Notices a block that the cache would evict before the disk has it.
+    #[test]
+    fn a_mask_has_each_block_that_is_not_on_the_disk() {
+        let mut dirty = Dirty::default();
+        // Blocks 3 and 66 are on their way, and 65 is twice.
+        for block in [3, 65, 65, 66] {
+            dirty.mark(block * BLOCK, BLOCK);
+            dirty.draining = true;
+            dirty.next_run().expect("a run");
+        }
+        // Block 66 is also promised to a flush, like 67, and 68 is dirty.
+        dirty.mark(66 * BLOCK, 2 * BLOCK);
+        assert!(!dirty.flush(1));
+        dirty.mark(68 * BLOCK, BLOCK);
+        assert_eq!([0, 64, 128].map(|first| dirty.mask(first)), [0b1000, 0b11110, 0]);
     }
 
     /// Notices a range that is rounded to more blocks than it covers: the rest of these would

@@ -28,7 +28,7 @@ use crate::waits::Waits;
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
 use core::ops::Range;
-use piece::{Piece, Pieces, Shared};
+use piece::{HostLimits, Piece, Pieces};
 use slab::Slab;
 use weir_units::{Instant, Span};
 
@@ -53,8 +53,8 @@ struct FixedVolume {
     io_unit: Option<NonZeroU64>,
     /// The last run of adjacent I/Os, of a volume that merges them.
     run: Option<Run>,
-    /// The ways of a read and of all else.
-    ways: [(Route, Shared); 2],
+    /// The routes of reads and of all other operations.
+    routes: [(Route, HostLimits); 2],
     busy: Busy,
 }
 
@@ -137,14 +137,14 @@ impl Ahead {
     /// Returns `None` for a host whose requests cannot be admitted ahead.
     pub(super) fn new(spec: &HostSpec) -> Option<Self> {
         let shares_limits = shares_limits(spec)?;
-        let writes_apart = spec.uncached_writes.is_some();
+        let has_separate_writes = spec.uncached_writes.is_some();
         let volumes = spec.volumes.iter().map(|volume| FixedVolume {
             medium: volume.medium.clone(),
             io_unit: volume.limits.io_unit,
             run: volume.merges().then(Run::default),
-            ways: [Op::Read, Op::Write].map(|op| {
-                let route = Route(Route::to_disk(volume.place, op, writes_apart));
-                (route, Shared::new(volume.place, op, writes_apart))
+            routes: [Op::Read, Op::Write].map(|op| {
+                let route = Route(Route::to_disk(volume.place, op, has_separate_writes));
+                (route, HostLimits::new(volume.place, op, has_separate_writes))
             }),
             busy: Busy::default(),
         });
@@ -270,14 +270,14 @@ impl Ahead {
             _ => (1, len),
         };
         fixed.busy.arrive(now);
-        let (route, shared) = fixed.ways[usize::from(op != Op::Read)];
+        let (route, limits) = fixed.routes[usize::from(op != Op::Read)];
         self.pieces[key] = Piece {
             request: narrow(number as u64),
             volume: narrow(volume as u64),
             len: if op == Op::Flush { 0 } else { narrow(len) },
             operations: narrow(operations),
             bytes: narrow(bytes),
-            shared,
+            limits,
             route,
             is_counted: false,
             at_gate: now,
@@ -410,8 +410,7 @@ fn shares_limits(spec: &HostSpec) -> Option<bool> {
         let changes = volume.cache != CacheMode::None
             || (volume.log && spec.log_rate.is_some())
             || bursts(&volume.limits.gate)
-            || bursts(host)
-            || writes.is_some_and(bursts);
+            || bursts(host);
         if changes {
             return None;
         }

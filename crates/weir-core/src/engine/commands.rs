@@ -35,11 +35,11 @@ impl Engine {
         Ok(())
     }
 
-    /// Gives the host new limits at `now`, for reads and writes together.
+    /// Gives the host new limits at `now`, which hold for reads and writes together.
     pub fn set_host_limits(&mut self, now: Instant, uncached: &GateLimits, cached: &GateLimits) {
         self.assert_not_fixed();
         self.advance(now);
-        self.writes_apart = false;
+        self.has_separate_writes = false;
         let gates =
             [UNCACHED_IOPS, UNCACHED_BYTES, WRITE_IOPS, WRITE_BYTES, CACHED_IOPS, CACHED_BYTES];
         let limits = [uncached, &GateLimits::default(), cached].map(sides);

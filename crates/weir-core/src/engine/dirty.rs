@@ -126,7 +126,7 @@ impl Engine {
     pub(super) fn write_back(&mut self, volume: usize, now: Instant) {
         while let Some(run) = self.volumes[volume].dirty.next_run() {
             let spec = &self.volumes[volume].spec;
-            let route = Route(Route::to_disk(spec.place, Op::Write, self.writes_apart));
+            let route = Route(Route::to_disk(spec.place, Op::Write, self.has_separate_writes));
             // The volume may have shrunk.
             let len = run.len.min(spec.size.get().saturating_sub(run.offset));
             let owner = Owner::WriteBack(run);

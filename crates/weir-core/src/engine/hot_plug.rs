@@ -34,7 +34,7 @@ impl Engine {
         if spec.cache != CacheMode::None && self.cache.is_none() {
             return Err(SpecError::NoCache { volume });
         }
-        let mut gate = Gate::for_disk_from(&spec.limits.gate, self.now);
+        let mut gate = Gate::for_disk(&spec.limits.gate);
         gate.fill(spec.credits, self.now);
         if self.vacant.pop().is_some() {
             self.gates[disk_gate(volume)] = gate;

@@ -28,7 +28,7 @@ pub(super) struct Run {
 impl Run {
     /// Ends the run: no later I/O joins it.
     pub(super) fn end(&mut self) {
-        *self = Self { admitted: self.admitted, ..Self::default() };
+        *self = Self::default();
     }
 
     /// Returns the operations that an I/O counts; `is_held` if the last one still waits.

@@ -139,7 +139,7 @@ impl Engine {
         let part = &self.parts[key];
         let (volume, op, offset, len) = (part.volume, part.op, part.offset, part.len);
         let spec = &self.volumes[volume].spec;
-        let to_disk = Route::to_disk(spec.place, op, self.writes_apart);
+        let to_disk = Route::to_disk(spec.place, op, self.has_separate_writes);
         let mut hit = false;
         let route = match (spec.cache, op) {
             (CacheMode::None, _) => to_disk,

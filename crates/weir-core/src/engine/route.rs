@@ -13,7 +13,7 @@ pub(super) const UNCACHED_BYTES: usize = 1;
 pub(super) const CACHED_IOPS: usize = 2;
 pub(super) const CACHED_BYTES: usize = 3;
 pub(super) const LOG: usize = 4;
-/// The gates of writes to remote storage, on a host that limits reads and writes apart.
+/// The gates of writes to remote storage, on a host with separate write limits.
 pub(super) const WRITE_IOPS: usize = 5;
 pub(super) const WRITE_BYTES: usize = 6;
 
@@ -43,13 +43,13 @@ impl Route {
     pub(super) const WRITES: u8 = Self::WRITE_IOPS | Self::WRITE_BYTES;
     pub(super) const CACHED: u8 = Self::CACHED_IOPS | Self::CACHED_BYTES;
 
-    /// Returns the gates between a volume and its place, without the cache's. `writes_apart` is
-    /// true for a host that limits reads and writes apart.
+    /// Returns the gates between a volume and its place, without the cache's. `has_separate_writes` is
+    /// true for a host with separate write limits.
     #[inline]
-    pub(super) fn to_disk(place: Place, op: Op, writes_apart: bool) -> u8 {
+    pub(super) fn to_disk(place: Place, op: Op, has_separate_writes: bool) -> u8 {
         match place {
             Place::Local => Self::DISK | Self::CACHED,
-            Place::Remote if writes_apart && op != Op::Read => Self::DISK | Self::WRITES,
+            Place::Remote if has_separate_writes && op != Op::Read => Self::DISK | Self::WRITES,
             Place::Remote => Self::DISK | Self::UNCACHED,
         }
     }

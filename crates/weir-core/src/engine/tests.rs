@@ -15,8 +15,8 @@ mod commands;
 mod hot_plug;
 mod log_rate;
 mod properties;
+mod separate_writes;
 mod shares;
-mod writes_apart;
 
 const SEC: u64 = 1_000_000_000;
 

@@ -130,7 +130,7 @@ fn hosts<'l>(
         let time = |bytes: u64, limit: Option<Limit>| {
             limit.map_or(0, |limit| takes(bytes, transfer, limit.rate.get()))
         };
-        time(remote, host.spec.uncached_in_all().bytes).max(time(local, host.spec.cached.bytes))
+        time(remote, host.spec.uncached_total().bytes).max(time(local, host.spec.cached.bytes))
     })
 }
 

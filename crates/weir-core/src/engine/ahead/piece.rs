@@ -18,17 +18,17 @@ const LOCAL: [Cap; 4] = [Cap::DiskIops, Cap::DiskBytes, Cap::HostCachedIops, Cap
 
 /// The limits of a host that a piece passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shared {
+pub(super) enum HostLimits {
     Remote,
     RemoteWrites,
     Local,
 }
 
-impl Shared {
-    pub(super) fn new(place: Place, op: Op, writes_apart: bool) -> Self {
+impl HostLimits {
+    pub(super) fn new(place: Place, op: Op, has_separate_writes: bool) -> Self {
         match place {
             Place::Local => Self::Local,
-            Place::Remote if writes_apart && op != Op::Read => Self::RemoteWrites,
+            Place::Remote if has_separate_writes && op != Op::Read => Self::RemoteWrites,
             Place::Remote => Self::Remote,
         }
     }
@@ -43,7 +43,7 @@ pub(super) struct Piece {
     pub(super) len: u32,
     pub(super) operations: u32,
     pub(super) bytes: u32,
-    pub(super) shared: Shared,
+    pub(super) limits: HostLimits,
     pub(super) route: Route,
     pub(super) is_counted: bool,
     pub(super) at_gate: Instant,
@@ -63,7 +63,7 @@ impl Piece {
         len: 0,
         operations: 0,
         bytes: 0,
-        shared: Shared::Remote,
+        limits: HostLimits::Remote,
         route: Route(0),
         is_counted: false,
         at_gate: Instant::ZERO,
@@ -84,10 +84,10 @@ impl Piece {
 
     /// Adds its waits to others.
     pub(super) fn charge_to(&self, waits: &mut Waits) {
-        let caps = match self.shared {
-            Shared::Remote => REMOTE,
-            Shared::RemoteWrites => REMOTE_WRITES,
-            Shared::Local => LOCAL,
+        let caps = match self.limits {
+            HostLimits::Remote => REMOTE,
+            HostLimits::RemoteWrites => REMOTE_WRITES,
+            HostLimits::Local => LOCAL,
         };
         for (cap, wait) in caps.into_iter().zip(self.waits) {
             waits.charge(cap, wait);
@@ -190,5 +190,21 @@ impl Index<usize> for Pieces {
 impl IndexMut<usize> for Pieces {
     fn index_mut(&mut self, key: usize) -> &mut Piece {
         &mut self.all[key]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Pieces;
+
+    /// Notices pieces that take new memory with each request.
+    #[test]
+    fn a_run_is_used_again_by_as_many_pieces_as_fit_it() {
+        let mut pieces = Pieces::default();
+        let (three, one) = (pieces.take(3), pieces.take(1));
+        pieces.give_back(three, 3);
+        pieces.give_back(one, 1);
+        assert_eq!([pieces.take(1), pieces.take(4)], [one, three]);
+        assert_eq!(pieces.all.len(), 5);
     }
 }

@@ -145,7 +145,6 @@ fn a_host_with_other_limits_is_not_admitted_ahead() {
     let mut bursting = limits(1_000, 0);
     bursting.iops = bursting.iops.map(|l| l.with_burst(per_sec(2_000), Span::from_secs(1)));
     assert!(!is_ahead(HostSpec { uncached: bursting, ..disks() }));
-    assert!(!is_ahead(HostSpec { uncached_writes: Some(bursting), ..disks() }));
     // Without latency, completions and admissions of one instant have one order.
     let without_latency = || {
         let mut spec = disks();

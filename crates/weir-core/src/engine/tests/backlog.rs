@@ -28,7 +28,9 @@ fn a_backlog_is_what_the_next_request_waits() {
         held += u64::from(waited > 0);
     }
     assert_eq!(held, 98);
-    assert_eq!(engine.backlog(secs(2), DeviceId(0)), Span::ZERO);
+    for device in 0..2 {
+        assert_eq!(engine.backlog(secs(2), DeviceId(device)), Span::ZERO, "{device}");
+    }
 }
 
 /// At a host those that wait for operations will wait for bytes, too.
@@ -101,5 +103,31 @@ fn a_backlog_counts_as_many_requests_of_each_rival() {
             // The order within a round of the volumes is not estimated.
             assert!(found.abs_diff(expect * MS) <= 8 * MS, "{found} ns of {expect} ms: {depths:?}");
         }
+    }
+}
+
+/// Notices a limit of the host that a volume does not pass, or one that it passes and that is left out.
+#[test]
+fn a_backlog_counts_the_limits_on_the_way_to_the_place_and_the_cache_of_a_volume() {
+    let mut spec = host(vec![volume(0, 0); 4]);
+    (spec.uncached, spec.cached) = (limits(1, 0), limits(1, 0));
+    spec.uncached_writes = Some(limits(1, 0));
+    spec.volumes[1].cache = CacheMode::ReadOnly;
+    spec.volumes[2].place = Place::Local;
+    // A remote volume, one with a cache, a local one, and another remote one.
+    for (device, op, expect) in [
+        (3, Op::Read, [true, true, false]),
+        (3, Op::Write, [true, true, false]),
+        (2, Op::Read, [false, true, true]),
+    ] {
+        let mut engine = engine(spec.clone());
+        let request = Request { device: DeviceId(device), op, offset: 0, len: 512, tag: 0 };
+        engine.handle_request(Instant::ZERO, &request).expect("in range");
+        let waits = [0, 1, 2].map(|device| {
+            let backlog = engine.backlog(Instant::ZERO, DeviceId(device));
+            assert!([Span::ZERO, Span::from_secs(1)].contains(&backlog), "{backlog}");
+            backlog > Span::ZERO
+        });
+        assert_eq!(waits, expect, "{op:?} of {device}");
     }
 }

@@ -186,18 +186,83 @@ fn a_write_that_waits_for_the_cache_takes_its_time_after_a_change_of_mode() {
 /// Notices a miss or a write of a cached volume that does not pass the limits of the cache.
 #[test]
 fn misses_and_writes_of_a_cached_volume_pass_the_limits_of_the_cache() {
+    for place in [Place::Remote, Place::Local] {
+        let mut spec = host(vec![VolumeSpec { place, ..volume(0, 0) }]);
+        spec.volumes[0].cache = CacheMode::ReadOnly;
+        spec.cached = limits(10, 0);
+        let mut engine = engine(spec);
+        for (block, op) in [(0, Op::Read), (100, Op::Read), (200, Op::Write)] {
+            engine.handle_request(Instant::ZERO, &request(0, op, block, 1)).expect("in range");
+        }
+        engine.handle_timeout(secs(1));
+        let totals = engine.totals(VolumeId(0)).expect("the volume");
+        assert_eq!((totals.hits, totals.reads, totals.writes), (0, 2, 1));
+        // The second waits for 100 ms, and the third for 200 ms.
+        assert_eq!(totals.waits[Cap::HostCachedIops], 300_000_000, "{place:?}");
+    }
+}
+
+/// Notices a write whose parts of the time, at the disk and in the cache, are always equally long.
+#[test]
+fn a_write_through_the_cache_draws_a_time_of_its_own() {
+    let quantiles = [(0, Span::ZERO), (1_000_000, Span::from_millis(1))];
+    let latency = Latency::from_quantiles(&quantiles).expect("ascending quantiles");
     let mut spec = host(vec![volume(0, 0)]);
     spec.volumes[0].cache = CacheMode::ReadOnly;
-    spec.cached = limits(10, 0);
+    spec.volumes[0].medium = Medium::new(latency.clone(), latency.clone());
+    spec.cache.as_mut().expect("a cache").write_through = Some(latency.clone());
+    let seed = spec.seed;
     let mut engine = engine(spec);
-    for (block, op) in [(0, Op::Read), (100, Op::Read), (200, Op::Write)] {
-        engine.handle_request(Instant::ZERO, &request(0, op, block, 1)).expect("in range");
+    for serial in 1..10 {
+        let done = complete(&mut engine, Instant::ZERO, &request(0, Op::Write, serial, 1));
+        let at_disk = latency.draw(seed, serial, BLOCK);
+        let in_cache = done.medium.saturating_sub(at_disk);
+        assert!(in_cache > Span::ZERO && in_cache != at_disk, "{in_cache}");
     }
-    engine.handle_timeout(secs(1));
-    let totals = engine.totals(VolumeId(0)).expect("the volume");
-    assert_eq!((totals.hits, totals.reads, totals.writes), (0, 2, 1));
-    // The second waits for 100 ms, and the third for 200 ms.
-    assert_eq!(totals.waits[Cap::HostCachedIops], 300_000_000);
+}
+
+#[test]
+fn a_cache_writes_back_at_once_when_more_than_half_of_its_room_is_dirty() {
+    let mut engine = two_volumes(1_000, 32);
+    let soon = Instant::from_nanos(SEC / 2);
+    engine.handle_request(Instant::ZERO, &request(0, Op::Write, 0, 16)).expect("a write");
+    engine.handle_timeout(soon);
+    assert_eq!(engine.totals(VolumeId(0)).map(|t| t.written_back), Some(0));
+    engine.handle_request(soon, &request(0, Op::Write, 100, 1)).expect("a write");
+    engine.handle_timeout(soon + Span::from_millis(100));
+    assert_eq!(engine.totals(VolumeId(0)).map(|t| t.written_back), Some(17 * BLOCK));
+}
+
+/// Notices a write that waits until other blocks have their age.
+#[test]
+fn a_write_without_room_is_let_in_as_soon_as_the_cache_has_written_back() {
+    for other in [0, 1] {
+        let mut spec = host(vec![volume(100, 0); 2]);
+        spec.volumes.iter_mut().for_each(|volume| volume.cache = CacheMode::ReadWrite);
+        spec.cache.as_mut().expect("a cache").dirty_limit = Bytes::new(32 * BLOCK);
+        let mut engine = engine(spec);
+        let few = request(other, Op::Write, 0, 10);
+        engine.handle_request(Instant::ZERO, &few).expect("a write");
+        // It needs all of the room, and one block more would go to the disk.
+        let done = complete(&mut engine, Instant::ZERO, &request(0, Op::Write, 100, 32));
+        assert!(done.hit, "{done:?}");
+        assert_eq!(done.waits.get(Cap::CacheWriteback), Span::from_millis(1));
+    }
+}
+
+#[test]
+fn blocks_that_a_discard_covers_are_not_dirty_any_more() {
+    let mut engine = two_volumes(1_000, 64);
+    engine.handle_request(Instant::ZERO, &request(0, Op::Write, 0, 10)).expect("a write");
+    engine.handle_request(Instant::ZERO, &request(0, Op::Discard, 6, 4)).expect("a discard");
+    assert_eq!(engine.dirty_blocks, 6);
+}
+
+#[test]
+fn a_warm_up_of_no_bytes_brings_no_block() {
+    let mut engine = two_volumes(1_000, 64);
+    assert_eq!(engine.warm(DeviceId(1), 100, 0), Bytes::ZERO);
+    assert_eq!(engine.cache_resident(), Bytes::ZERO);
 }
 
 /// Notices the latency of the disk for what the cache serves or takes, and additional time of
@@ -349,7 +414,8 @@ fn write_backs_to_a_local_disk_use_no_uncached_limit() {
     }
     complete(&mut engine, Instant::ZERO, &request(0, Op::Flush, 1, 0));
     let totals = engine.totals(VolumeId(0)).expect("the volume");
-    assert_eq!(totals.writebacks, 10);
+    assert_eq!((totals.writebacks, totals.written_back), (10, 10 * BLOCK));
+    assert_eq!(totals.counted, 10);
     let held: Vec<Cap> = totals.writeback_waits.iter().map(|(cap, _)| cap).collect();
     assert_eq!(held, [Cap::HostCachedIops]);
 }

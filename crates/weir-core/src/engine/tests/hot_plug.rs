@@ -137,6 +137,25 @@ fn a_column_stays() {
 fn no_cache_can_be_had_where_there_is_none() {
     let mut engine = engine(HostSpec { cache: None, ..host(vec![volume(0, 0)]) });
     let cached = VolumeSpec { cache: CacheMode::ReadOnly, ..volume(0, 0) };
-    let refused = engine.add_volume(Instant::ZERO, cached).map(|_| ());
+    let refused = engine.add_volume(Instant::ZERO, cached.clone()).map(|_| ());
     assert_eq!(refused, Err(SpecError::NoCache { volume: 1 }));
+    let mut set = |mode| engine.set_cache_mode(Instant::ZERO, VolumeId(0), mode);
+    assert_eq!(set(CacheMode::ReadOnly), Err(Refused::NoDevice));
+    assert_eq!(set(CacheMode::None), Ok(()));
+    assert!(engine.add_volume(Instant::ZERO, volume(0, 0)).is_ok(), "it asks for none");
+    let with_none = HostSpec { cache: None, ..host(vec![volume(0, 0), cached]) };
+    assert_eq!(Engine::new(with_none).err(), Some(SpecError::NoCache { volume: 1 }));
+}
+
+#[test]
+fn a_volume_that_comes_uses_the_cache_of_the_host() {
+    let mut engine = engine(host(vec![volume(0, 0)]));
+    let cached = VolumeSpec { cache: CacheMode::ReadOnly, ..volume(0, 0) };
+    let (_, device) = engine.add_volume(Instant::ZERO, cached).expect("it fits");
+    assert_eq!(engine.warm(device, 0, 1 << 20), Bytes::mib(1));
+    let request = Request { device, op: Op::Read, offset: 0, len: 4_096, tag: 0 };
+    engine.handle_request(Instant::ZERO, &request).expect("in range");
+    engine.handle_timeout(secs(1));
+    let Some(Event::Completed(done)) = engine.poll_event() else { panic!("no completion") };
+    assert!(done.hit, "{done:?}");
 }

@@ -77,6 +77,26 @@ fn waits_are_charged_to_the_log_rate_and_then_to_the_disk() {
 }
 
 #[test]
+fn a_log_rate_does_not_burst() {
+    let mut spec = governed(1);
+    let bursting =
+        spec.log_rate.map(|limit| limit.with_burst(per_sec(9 * MIB), Span::from_secs(9)));
+    spec.log_rate = bursting;
+    let mut engine = engine(spec);
+    for round in 0..2 {
+        let now = secs(10 * round);
+        engine.set_log_rate(now, bursting);
+        for tag in 0..3 {
+            let request = Request { device: DeviceId(0), op: Op::Write, offset: 0, len: MIB, tag };
+            engine.handle_request(now, &request).expect("a request in range");
+        }
+        engine.handle_timeout(secs(10 * round + 5));
+        let waits = engine.totals(VolumeId(0)).expect("the volume").waits;
+        assert_eq!(waits[Cap::LogRate], (round + 1) * 3 * SEC);
+    }
+}
+
+#[test]
 fn a_new_log_rate_holds_at_once_and_none_lets_everything_go() {
     let len = 64 << 10;
     let mut load = Load::new(engine(governed(2))).clients(64, 0, Op::Write, len);
