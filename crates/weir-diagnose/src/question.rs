@@ -27,12 +27,14 @@ pub struct Question<'a> {
 }
 
 /// Gauges that say what attributes do.
-const KNOWN: [&str; 8] = [
+const KNOWN: [&str; 10] = [
     metric::name::SIZE_ON_DISK_BYTES,
     attribute::IOPS_LIMIT,
     attribute::BYTES_PER_S_LIMIT,
     "uncached_iops_limit",
     "uncached_bytes_per_s_limit",
+    "write_iops_limit",
+    "write_bytes_per_s_limit",
     "cached_iops_limit",
     "cached_bytes_per_s_limit",
     "log_bytes_per_s_limit",

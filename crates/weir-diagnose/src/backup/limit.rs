@@ -228,8 +228,16 @@ fn from_rate(case: &Case<'_>, backup: &Backup<'_>) -> (Vec<(Side, usize, f64)>, 
     };
     for (index, cap) in case.system.caps.iter().enumerate() {
         let Owner::Host(host) = cap.owner else { continue };
-        if cap.kind == Kind::HostUncachedBytes && !backup.targets.is_empty() {
-            let both = remote(&backup.sources, host, read) + remote(&backup.targets, host, written);
+        let is_separate = case.system.hosts[host].uncached_writes.is_some();
+        let (reads, writes) = match cap.kind {
+            Kind::HostUncachedBytes => (true, !is_separate),
+            Kind::HostWriteBytes => (false, true),
+            _ => (false, false),
+        };
+        if (reads || writes) && !backup.targets.is_empty() {
+            let part = |counts: bool, rate: f64| if counts { rate } else { 0.0 };
+            let both = part(reads, remote(&backup.sources, host, read))
+                + part(writes, remote(&backup.targets, host, written));
             let limit = &cap.limit;
             let most = if both > 1.03 * limit.rate { limit.peak() } else { limit.rate };
             all.push((Side::Machine, index, both / most.max(1.0)));

@@ -492,9 +492,9 @@ fn cost(cap: &Cap, counts: &Counts, load: &Load) -> Option<(f64, f64)> {
                 operations * times(counts, load.bytes, operations, load)
             }
         };
-        return Some(match counts.reads {
-            Reads::All => (all, all),
-            Reads::None | Reads::Misses => (0.0, all),
+        return Some(match (counts.reads, counts.writes) {
+            (Reads::All, true) => (all, all),
+            _ => (0.0, all),
         });
     };
     let written = if counts.writes { written } else { 0.0 };

@@ -39,6 +39,8 @@ const fn is_uncached(kind: Kind) -> bool {
         kind,
         Kind::HostUncachedIops
             | Kind::HostUncachedBytes
+            | Kind::HostWriteIops
+            | Kind::HostWriteBytes
             | Kind::HostUncachedBurstIops
             | Kind::HostUncachedBurstBytes
     )
@@ -127,8 +129,8 @@ pub(super) fn larger(
         let peak = limits.burst.filter(|_| is_peak).map(|burst| (burst.iops, burst.throughput));
         let (iops, throughput) = peak.unwrap_or(lasting);
         Some(match kind {
-            Kind::HostCachedIops | Kind::HostUncachedIops => float(iops.get()),
-            _ => float(throughput.get()),
+            kind if kind.counts_bytes() => float(throughput.get()),
+            _ => float(iops.get()),
         })
     };
     let now_is = if is_peak { limit.peak() } else { limit.rate };
@@ -141,7 +143,7 @@ pub(super) fn larger(
         .collect();
     let least = better.into_iter().min_by(|one, other| one.1.total_cmp(&other.1));
     let Some((size, own)) = least else { return plain() };
-    let is_bytes = !matches!(kind, Kind::HostCachedIops | Kind::HostUncachedIops);
+    let is_bytes = kind.counts_bytes();
     let burst = if is_peak { " during bursts" } else { "" };
     let name = size.name.clone();
     let change = case.layout.map(|_| Change::HostSize { host: host.name.clone(), size: name });

@@ -90,7 +90,13 @@ pub(super) const fn is_cached(kind: Kind) -> bool {
 
 /// Returns whether a limit is one of a machine on remote storage.
 pub(super) const fn is_uncached(kind: Kind) -> bool {
-    matches!(kind, Kind::HostUncachedIops | Kind::HostUncachedBytes)
+    matches!(
+        kind,
+        Kind::HostUncachedIops
+            | Kind::HostUncachedBytes
+            | Kind::HostWriteIops
+            | Kind::HostWriteBytes
+    )
 }
 
 /// Returns the subjects throttled by limits of a host that `is` selects.

@@ -338,7 +338,8 @@ fn of_host(host: &weir_layout::Host) -> Host {
         entity: None,
         size: host.size.clone(),
         qualified_size: host.qualified_size(),
-        uncached: pair_of(&host.spec.uncached_in_all()),
+        uncached: pair_of(&host.spec.uncached),
+        uncached_writes: host.spec.uncached_writes.as_ref().map(pair_of),
         cached: pair_of(&host.spec.cached),
         log: host.spec.log_rate.map(limit_of),
         instance: host.instance.as_ref().map(|instance| InstanceLimits {

@@ -229,6 +229,7 @@ fn of_host(entity: &Entity, id: EntityId) -> Host {
         size: entity.text("size").map(str::to_owned),
         qualified_size: entity.text("size").map(str::to_owned),
         uncached: pair(entity, "uncached_"),
+        uncached_writes: Some(pair(entity, "write_")).filter(|own| *own != Pair::default()),
         cached: pair(entity, "cached_"),
         log,
         instance,

@@ -68,8 +68,10 @@ pub struct Host {
     pub size: Option<String>,
     /// The size as an edition finds it, with its series where several have the size.
     pub qualified_size: Option<String>,
-    /// Limits on remote storage.
+    /// Limits on remote storage; of reads alone, if writes have limits of their own.
     pub uncached: Pair,
+    /// Limits of writes to remote storage, if they are separate.
+    pub uncached_writes: Option<Pair>,
     /// Limits of cache and local SSD.
     pub cached: Pair,
     /// Log rate limit.

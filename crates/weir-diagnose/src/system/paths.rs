@@ -67,6 +67,8 @@ fn counts_queues(system: &System, id: SubjectId, is_instance: bool) -> bool {
 /// The caps of each host and disk, as indices.
 struct Caps {
     uncached: Vec<Vec<usize>>,
+    /// Of hosts whose writes to remote storage have limits of their own.
+    writes: Vec<Option<Vec<usize>>>,
     cached: Vec<Vec<usize>>,
     log: Vec<Option<usize>>,
     disk: Vec<Vec<usize>>,
@@ -85,11 +87,13 @@ impl Caps {
                 })
                 .collect()
         };
-        let (mut uncached, mut cached) = (Vec::new(), Vec::new());
+        let (mut uncached, mut writes, mut cached) = (Vec::new(), Vec::new(), Vec::new());
         for (index, host) in system.hosts.iter().enumerate() {
             let owner = Owner::Host(index);
             let kinds = [Kind::HostUncachedIops, Kind::HostUncachedBytes];
             uncached.push(pair(owner, &host.uncached, kinds));
+            let kinds = [Kind::HostWriteIops, Kind::HostWriteBytes];
+            writes.push(host.uncached_writes.as_ref().map(|own| pair(owner, own, kinds)));
             let kinds = [Kind::HostCachedIops, Kind::HostCachedBytes];
             cached.push(pair(owner, &host.cached, kinds));
         }
@@ -104,7 +108,7 @@ impl Caps {
                 caps.len() - 1
             }));
         }
-        Self { uncached, cached, log, disk }
+        Self { uncached, writes, cached, log, disk }
     }
 
     /// Returns the caps that requests to a subject pass.
@@ -128,6 +132,8 @@ impl Caps {
             let host = one.host;
             let of = |caps: &Vec<Vec<usize>>| host.map(|host| caps[host].clone());
             let (own, to_disk) = (self.disk[disk].clone(), of(&self.uncached));
+            let writes = host.and_then(|host| self.writes[host].clone());
+            let is_separate = writes.is_some();
             let through_cache = of(&self.cached);
             let mut add = |caps: Option<Vec<usize>>, reads, writes| {
                 for cap in caps.into_iter().flatten() {
@@ -156,11 +162,13 @@ impl Caps {
                 }
                 (false, CacheMode::None) => {
                     add(Some(own), Reads::All, true);
-                    add(to_disk, Reads::All, true);
+                    add(to_disk, Reads::All, !is_separate);
+                    add(writes, Reads::None, true);
                 }
                 (false, CacheMode::ReadOnly | CacheMode::ReadWrite) => {
                     add(Some(own), Reads::Misses, true);
-                    add(to_disk, Reads::Misses, true);
+                    add(to_disk, Reads::Misses, !is_separate);
+                    add(writes, Reads::None, true);
                     add(through_cache, Reads::All, true);
                 }
             }

@@ -66,6 +66,33 @@ fn a_throttled_run_is_recognised_with_its_exit_code() {
     assert!(after.is_some_and(|iops| (2_250.0..=2_310.0).contains(&iops)), "{effect}");
 }
 
+/// Reads and writes of this disk have limits of their own, 75 and 150 a second.
+#[test]
+fn separate_limits_of_reads_and_writes_are_named() {
+    let place = Place::new();
+    place.file(
+        "layout.toml",
+        "edition = \"gcp\"\nhost = { size = \"n1-8vcpu\" }\n[[volume]]\nname = \"data\"\n\
+         family = \"pd-standard\"\nsize = \"100 GiB\"\n",
+    );
+    for (kind, cap) in [("randwrite", "host_write_iops"), ("randread", "host_uncached_iops")] {
+        place.file("held.fio", &HELD.replace("randread", kind));
+        place.file("calm.fio", &CALM.replace("randread", kind).replace("=100\n", "=50\n"));
+        for (jobs, verdict) in [("held.fio", "throttled"), ("calm.fio", "healthy")] {
+            observed(&place, jobs);
+            for layout in [&["--layout", "layout.toml"][..], &[]] {
+                let args = [&["diagnose", "run.weirobs", "-o", "json"], layout].concat();
+                let (stdout, stderr, _) = run(place.weir(&args));
+                let report: Value = serde_json::from_str(&stdout).expect("JSON");
+                assert_eq!(report["verdict"], verdict, "{kind} {layout:?} {stderr} {stdout}");
+                if verdict == "throttled" {
+                    assert_eq!(report["findings"][0]["cap"], cap, "{kind} {layout:?} {stdout}");
+                }
+            }
+        }
+    }
+}
+
 /// Waits that Weir counted decide even if they take less than a millisecond, as on a disk that is fast itself.
 #[test]
 fn waits_of_a_fast_disk_that_were_counted_are_throttling() {
