@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A diagnosis of a fleet on Dask or Ray: one observation for each server, and one summary.
 
-    $ pip install weir 'dask[distributed]' ray
+    $ pip install weir 'dask[distributed]' 'ray[client]'
     $ python fleet.py fleet/ --make 2000                     # simulate observations first
     $ python fleet.py fleet/                                 # two workers of Dask on this machine
     $ python fleet.py fleet/ --on ray                        # two workers of Ray on this machine
@@ -71,10 +71,10 @@ def merge(one: Summary, other: Summary) -> Summary:
     return {key: one[key] + other[key] for key in one}
 
 
-def added(results: Iterable[Summary]) -> Summary:
+def total(results: Iterable[Summary]) -> Summary:
     """Add up the counts of all servers."""
-    none: Summary = {"verdicts": Counter(), "caps": Counter(), "findings": Counter()}
-    return reduce(merge, results, none)
+    empty: Summary = {"verdicts": Counter(), "caps": Counter(), "findings": Counter()}
+    return reduce(merge, results, empty)
 
 
 def here(calls: list[Call], _address: str | None, _kill_worker: bool) -> Iterator[Any]:
@@ -95,7 +95,7 @@ def on_dask(calls: list[Call], address: str | None, kill_worker: bool) -> Iterat
         tasks = [client.submit(*call, pure=False) for call in calls]
         for done, (_, result) in enumerate(as_completed(tasks, with_results=True), start=1):
             yield result
-            if kill_worker and done == len(calls) // 2:
+            if kill_worker and done == max(1, len(calls) // 2):
                 os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
                 print("killed one of two workers", file=sys.stderr)
     finally:
@@ -126,7 +126,7 @@ def on_ray(calls: list[Call], address: str | None, kill_worker: bool) -> Iterato
             ready, pending = ray.wait(pending)
             yield from ray.get(ready)
             done += len(ready)
-            if kill_worker and victim is not None and done >= len(calls) // 2:
+            if kill_worker and victim is not None and done >= max(1, len(calls) // 2):
                 cluster.remove_node(victim, allow_graceful=False)
                 print("killed one of two workers", file=sys.stderr)
                 victim = None
@@ -162,7 +162,7 @@ def main() -> None:
         paths = sorted(str(path) for path in folder.glob("*.weirobs"))
     if not paths:
         parser.error(f"{args.folder}: has no observations (*.weirobs)")
-    summary = added(engine([(diagnose, path) for path in paths], args.address, args.kill_worker))
+    summary = total(engine([(diagnose, path) for path in paths], args.address, args.kill_worker))
     answer: dict[str, Any] = {"servers": len(paths)}
     answer.update({key: dict(sorted(own.items())) for key, own in summary.items()})
     print(json.dumps(answer, indent=2))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A sweep on a Ray cluster: disks, queue depths and seeds, one simulation for each combination.
 
-    $ pip install weir ray
+    $ pip install weir 'ray[client]'
     $ python ray_sweep.py --out sweep.csv                                # two workers on this machine
     $ python ray_sweep.py --out sweep.csv --address ray://head:10001     # a cluster
     $ python ray_sweep.py --out sweep.csv --without-ray                  # this process, for comparison

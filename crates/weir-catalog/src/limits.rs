@@ -14,9 +14,9 @@ pub struct Limits {
 /// Limits that all disks of a family on a machine share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolLimits {
-    /// The limits of reads and writes together, or of reads alone if writes are apart.
+    /// The limits of reads and writes together, or of reads only if writes have separate limits.
     pub limits: Limits,
-    /// The limits of writes, if they are apart.
+    /// The limits of writes, if they are separate.
     pub writes: Option<Limits>,
 }
 

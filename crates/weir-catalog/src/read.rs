@@ -619,10 +619,10 @@ impl Reader<'_> {
                 let reason = format!("there is no family {name:?}");
                 return Err(self.invalid(&format!("host {}", host.qualified()), reason));
             }
-            let is_apart =
+            let is_separate =
                 |family: &str| Some(edition.pooled(family)?.per_100_gib.writes.is_some());
             let differs = |(family, own): &(&String, &PoolLimits)| {
-                is_apart(family).is_some_and(|apart| apart != own.writes.is_some())
+                is_separate(family).is_some_and(|separate| separate != own.writes.is_some())
             };
             if let Some((family, _)) = host.pools.iter().find(differs) {
                 let reason = format!(

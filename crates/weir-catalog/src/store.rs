@@ -77,7 +77,7 @@ pub struct Pooled {
     pub min_size: Option<Bytes>,
     /// The largest disk; `None` if it is not published.
     pub max_size: Option<Bytes>,
-    /// Limits independent of the size; of reads and of writes, if these are apart.
+    /// Limits independent of the size; for reads and for writes each, if these are separate.
     pub base: Option<Limits>,
     /// Limits per 100 GiB.
     pub per_100_gib: PoolLimits,

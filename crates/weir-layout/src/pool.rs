@@ -49,12 +49,12 @@ pub(crate) fn take(
     let PoolLimits { limits, writes } = pooled.limits(all, most);
     let gate = |limits| with_reserve(gate_of(limits), edition);
     // Limits that a layout gives its host hold for reads and writes together.
-    let apart = writes.filter(|_| host.spec.uncached == GateLimits::default());
-    host.spec.uncached_writes = apart.map(gate);
+    let separate = writes.filter(|_| host.spec.uncached == GateLimits::default());
+    host.spec.uncached_writes = separate.map(gate);
     host.spec.uncached = lower(host.spec.uncached, gate(limits));
     host.notes.retain(|note| !note.ends_with(TO_REMOTE));
     let words = |own: Limits| format!("{} and {}", own.iops, own.throughput);
-    let have = match (apart, writes) {
+    let have = match (separate, writes) {
         (Some(writes), _) => {
             format!("{} for reads, and {} for writes", words(limits), words(writes))
         }

@@ -62,7 +62,10 @@ def test_a_fleet_survives_the_loss_of_a_worker_on_each_engine(tmp_path: Path) ->
     assert answer["verdicts"]["throttled"] == int(SERVERS) // 3
 
 
+# The files of its workers are for their owner only, which shows who made them.
 DASK = """
+import os
+os.umask(0o077)
 from dask.distributed import LocalCluster
 if __name__ == "__main__":
     cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None)
@@ -70,6 +73,8 @@ if __name__ == "__main__":
     input()
 """
 RAY = """
+import os
+os.umask(0o077)
 from ray.cluster_utils import Cluster
 cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
 print(cluster.address, flush=True)
@@ -84,6 +89,7 @@ def test_a_cluster_that_runs_already_is_used_by_its_address(
 ) -> None:
     fleet = tmp_path / "fleet"
     alone, _ = run("fleet.py", fleet, "--make", "6", "--on", "here")
+    assert {path.stat().st_mode & 0o044 for path in fleet.iterdir()} == {0o044}
     # Its workers are in another folder than the script.
     other = tmp_path / "other"
     other.mkdir()
@@ -94,9 +100,12 @@ def test_a_cluster_that_runs_already_is_used_by_its_address(
     with subprocess.Popen(command, cwd=other, env=env, **pipes) as cluster:
         address = cluster.stdout.readline().strip()
         try:
+            assert address, "the cluster did not start"
             options = ["--on", engine, "--address", address]
-            relative = Path(os.path.relpath(fleet))
-            assert run("fleet.py", relative, *options)[0] == alone
+            made = tmp_path / "made"
+            relative = Path(os.path.relpath(made))
+            assert run("fleet.py", relative, "--make", "6", *options)[0] == alone
+            assert {path.stat().st_mode & 0o077 for path in made.iterdir()} == {0}
         finally:
             cluster.communicate("\n", timeout=60)
 

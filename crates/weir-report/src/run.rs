@@ -9,7 +9,7 @@ pub use verdict::throttled;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The names of limits in reports, in the order of a request's path.
+/// The names of limits in reports.
 pub const CAPS: [&str; 16] = [
     "log_rate",
     "disk_iops",

@@ -253,7 +253,7 @@ pub struct VolumeStatus {
     pub name: String,
     /// Tier.
     pub tier: Option<String>,
-    /// The tier whose limits the volume has, if that is a performance tier.
+    /// The performance tier whose limits apply, if one is set.
     #[serde(default)]
     pub performance_tier: Option<String>,
     /// Size in bytes.
@@ -596,7 +596,8 @@ impl Status {
         let heads = [
             "volume",
             "host",
-            "tier",
+            "tier|",
+            "|tier",
             ">size GiB|size_bytes",
             ">IOPS|limit_iops",
             ">MiB/s|limit_bytes_per_s",
@@ -607,6 +608,7 @@ impl Status {
             "cache",
             "|state",
             "|reason",
+            "|performance_tier",
         ];
         let mut table = Table::new("", &heads);
         for host in &self.hosts {
@@ -615,6 +617,7 @@ impl Status {
                     v.name.clone(),
                     host.name.clone(),
                     v.tier_words().unwrap_or_else(none),
+                    name(&v.tier),
                     gib(v.size_bytes),
                     limit(v.limit_iops),
                     some_mib(v.limit_bytes_per_s),
@@ -625,6 +628,7 @@ impl Status {
                     v.cache.clone(),
                     v.state(),
                     v.unserved.as_deref().map_or_else(Cell::none, Cell::from),
+                    name(&v.performance_tier),
                 ]);
             }
         }
@@ -638,12 +642,18 @@ impl Status {
     }
 }
 
+/// Returns a cell with a name, if there is one.
+fn name(name: &Option<String>) -> Cell {
+    name.as_deref().map_or_else(Cell::none, Cell::from)
+}
+
 impl StatusReport {
     fn volumes_table(&self) -> Table {
         let heads = [
             "volume",
             "host",
-            "tier",
+            "tier|",
+            "|tier",
             ">size GiB|size_bytes",
             ">used MiB|allocated_bytes",
             "cache",
@@ -659,18 +669,18 @@ impl StatusReport {
             "|writeback_binding_limit",
             "|writeback_binding_share",
             "|state",
+            "|performance_tier",
         ];
         let mut table = Table::new("", &heads).named("volumes");
         for host in &self.now.hosts {
             for v in &host.volumes {
                 let rates = self.rates.get(&v.name).cloned().unwrap_or_default();
-                let name =
-                    |name: &Option<String>| name.as_deref().map_or_else(Cell::none, Cell::from);
                 let share = |share: Option<f64>| share.map_or_else(Cell::none, percent);
                 table.row(cells![
                     v.name.clone(),
                     host.size.clone().unwrap_or_else(|| host.name.clone()),
                     v.tier_words().unwrap_or_else(none),
+                    name(&v.tier),
                     gib(v.size_bytes),
                     mib(float(v.allocated_bytes)),
                     v.cache.clone(),
@@ -686,6 +696,7 @@ impl StatusReport {
                     name(&rates.writeback_binding_limit),
                     share(rates.writeback_binding_share),
                     v.state(),
+                    name(&v.performance_tier),
                 ]);
             }
         }
@@ -892,13 +903,13 @@ mod tests {
                       log         30,000  5,000        271   191   50.0 %  not spent\n";
         assert!(text.contains(expect), "{text}");
         let csv = report.render(Format::Csv);
-        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,binding_limit,binding_share,writeback_binding_limit,writeback_binding_share,state,iops_now,bytes_per_s_now,credits_share,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,credits_last_s,pending_writeback_bytes,failed_requests,damaged_blocks,offsets,export,"), "{csv}");
+        assert!(csv.starts_with("table,volume,host,tier,size_bytes,allocated_bytes,cache,limit_iops,limit_bytes_per_s,iops,bytes_per_s,binding_limit,binding_share,writeback_binding_limit,writeback_binding_share,state,performance_tier,iops_now,bytes_per_s_now,credits_share,burst_iops,burst_bytes_per_s,credits_operations,credits_bytes,credits_last_s,pending_writeback_bytes,failed_requests,damaged_blocks,offsets,export,"), "{csv}");
         let row =
             "\nvolumes,data,host,P30,1099511627776,0,none,5000,200000000,100,409600,,,,,served,,";
         assert!(csv.contains(row), "{csv}");
         assert!(
             csv.contains(
-                "\nbursts,log,,,,,,,,,,,,,,,30000,283886080,0.5,30000,1000000000,5400000,83886080,,"
+                "\nbursts,log,,,,,,,,,,,,,,,,30000,283886080,0.5,30000,1000000000,5400000,83886080,,"
             ),
             "{csv}"
         );
@@ -913,9 +924,13 @@ mod tests {
     fn a_performance_tier_stands_beside_the_tier_of_the_size() {
         let mut now = reading(1_000_000_000, 0);
         now.hosts[0].volumes[0].performance_tier = Some("P50".into());
-        let json = serde_json::to_value(crate::table::Listing(vec![now.volume_list()]));
-        let json = json.expect("JSON");
-        assert_eq!((&json[0]["tier"], &json[1]["tier"]), (&"P30 as P50".into(), &"P30".into()));
+        let list = crate::table::Listing(vec![now.volume_list()]);
+        let json = serde_json::to_value(&list).expect("JSON");
+        let tiers = |row: usize| [&json[row]["tier"], &json[row]["performance_tier"]];
+        assert_eq!(tiers(0), [&serde_json::Value::from("P30"), &"P50".into()]);
+        assert_eq!(tiers(1), [&serde_json::Value::from("P30"), &serde_json::Value::Null]);
+        let text = StatusReport::between(&reading(0, 0), now).render(Format::Text);
+        assert!(text.contains(" P30 as P50 "), "{text}");
     }
 
     #[test]

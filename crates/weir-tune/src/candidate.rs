@@ -616,7 +616,7 @@ fn machines(
         };
         let fits = || {
             let change = change_to(host, size, edition);
-            size.max_data_disks.is_none_or(|most| {
+            edition.most_data_disks(size).is_none_or(|most| {
                 let remote = host.volumes.iter().filter(|own| own.spec.place == Medium::Remote);
                 remote.count() as u64 <= u64::from(most)
             }) && change.is_some()

@@ -321,6 +321,22 @@ mod tests {
     }
 
     #[test]
+    fn reads_and_writes_pass_limits_of_their_own_where_these_are_separate() {
+        let text = "edition = \"gcp\"\nhost = { size = \"n1-8vcpu\" }\n[[volume]]\nname = \"v\"\nfamily = \
+            \"pd-standard\"\nsize = \"100 GiB\"\n[[file]]\nname = \"f\"\nrole = \"data\"\nsize = \"8 GiB\"\non \
+            = \"v\"\n";
+        let layout = Layout::parse("layout.toml", text, &Catalog::builtin()).expect("a layout");
+        let need = "[data]\nsize = \"8 GiB\"\niops = 1000\nreads = \"70 %\"\n";
+        let need = NeedFile::read("need.toml", need).and_then(|own| own.need()).expect("a need").0;
+        let of = |cap| {
+            let place = Place { host: 0, export: None, cap };
+            (place.demand(&layout, &need), place.rate(&layout))
+        };
+        assert_eq!(of(Cap::HostUncachedIops), (700, Some(75)));
+        assert_eq!(of(Cap::HostWriteIops), (300, Some(150)));
+    }
+
+    #[test]
     fn only_writes_pass_the_log_rate() {
         let text = "edition = \"azure-mi-2018\"\nhost = { managed_instance = \"gp\", vcores = 8, storage = \"1 TiB\" }\n\
             [[file]]\nname = \"log\"\nrole = \"log\"\nsize = \"100 GiB\"\n";

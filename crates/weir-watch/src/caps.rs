@@ -41,10 +41,12 @@ impl CapUse {
 struct Passed {
     operations: u64,
     bytes: u64,
-    /// The part of these that writes are.
+    /// The written part of `operations`.
     written_operations: u64,
     written_bytes: u64,
     is_estimate: bool,
+    /// Requests were split or merged, so which operations were reads is not known.
+    is_mixed: bool,
 }
 
 impl Passed {
@@ -69,6 +71,7 @@ impl Passed {
             bytes: missed + written,
             written_operations: operations.saturating_sub(reads.saturating_sub(hits)),
             written_bytes: written,
+            is_mixed: operations != reads.saturating_sub(hits) + since(|v| v.writes + v.discards),
             is_estimate: hits > 0 || is_written_back,
         }
     }
@@ -96,6 +99,7 @@ impl Passed {
             written_operations: self.written_operations + other.written_operations,
             written_bytes: self.written_bytes + other.written_bytes,
             is_estimate: self.is_estimate || other.is_estimate,
+            is_mixed: self.is_mixed || other.is_mixed,
         }
     }
 }
@@ -144,7 +148,9 @@ pub fn of_host(old: &HostStatus, new: &HostStatus, seconds: f64) -> Vec<CapUse> 
     };
     let (mut uncached, cached) = (sum(remote), sum(Passed::cached));
     let Passed { written_operations, written_bytes, .. } = uncached;
-    if new.caps.iter().any(|cap| cap.cap.starts_with("host_write_")) {
+    let is_separate = new.caps.iter().any(|cap| cap.cap.starts_with("host_write_"));
+    let is_mixed = is_separate && uncached.is_mixed;
+    if is_separate {
         uncached.operations -= written_operations;
         uncached.bytes -= written_bytes;
     }
@@ -158,9 +164,9 @@ pub fn of_host(old: &HostStatus, new: &HostStatus, seconds: f64) -> Vec<CapUse> 
         .map(|cap| {
             let burst = burst_of(cap);
             let (used, is_estimate) = match cap.cap.as_str() {
-                "host_uncached_iops" => (Some(uncached.operations), false),
+                "host_uncached_iops" => (Some(uncached.operations), is_mixed),
                 "host_uncached_bytes" => (Some(uncached.bytes), uncached.is_estimate),
-                "host_write_iops" => (Some(written_operations), false),
+                "host_write_iops" => (Some(written_operations), is_mixed),
                 "host_write_bytes" => (Some(written_bytes), uncached.is_estimate),
                 "host_cached_iops" => (Some(cached.operations), cached.is_estimate),
                 "host_cached_bytes" => (Some(cached.bytes), false),
@@ -286,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_reads_and_writes_apart_are_used_by_their_own() {
+    fn limits_of_reads_and_has_separate_writes_are_used_by_their_own() {
         let names =
             ["host_uncached_iops", "host_uncached_bytes", "host_write_iops", "host_write_bytes"];
         let cap = |name: &str| CapStatus { cap: name.into(), limit: 100, ..CapStatus::default() };
@@ -305,5 +311,10 @@ mod tests {
             ("host_write_bytes", Some(6 << 20), false),
         ];
         assert_eq!(used(&all), expect);
+        // Where requests are merged, the parts of reads and writes are estimates.
+        let mut merged = volume("none", 40, 0, 90);
+        (merged.writes, merged.write_bytes) = (70, 16 << 20);
+        let all = of_host(&host(volume("none", 0, 0, 0)), &host(merged), 1.0);
+        assert_eq!(used(&all)[2], ("host_write_iops", Some(50), true));
     }
 }

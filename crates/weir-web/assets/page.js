@@ -222,7 +222,7 @@
     const { host, volume } = item;
     byId("name").textContent = labelOf(item);
     const facts = volume
-      ? [`volume of host ${host.name}`, volume.tier && `tier ${volume.tier}`,
+      ? [`volume of host ${host.name}`, volume.tier && `tier ${volume.tier}${volume.performance_tier ? ` as ${volume.performance_tier}` : ''}`,
         `${number(volume.size_bytes / 2 ** 30)} GiB`, `host cache ${volume.cache}`,
         backendOf(volume)]
       : ["host", host.size, `${host.volumes.length} volumes`];

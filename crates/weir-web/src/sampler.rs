@@ -150,6 +150,7 @@ fn describe(status: &Status) -> Value {
             json!({
                 "name": volume.name,
                 "tier": volume.tier,
+                "performance_tier": volume.performance_tier,
                 "size_bytes": volume.size_bytes,
                 "cache": volume.cache,
                 // Without its age, which is another in each reading.

@@ -20,7 +20,7 @@ pub(crate) struct Progress {
     total: Option<Span>,
     /// True if the estimate was printed or is not wanted.
     is_said: Cell<bool>,
-    /// When the line is due, in seconds since the start.
+    /// Earliest time of the next redraw, in seconds since the start.
     due_s: Cell<f64>,
 }
 

@@ -72,7 +72,7 @@ impl<W: Write + Send> Table<W> {
     ///
     /// [`TableError`] if the file cannot be written.
     pub fn sample(&mut self, at: Instant, row: &[Option<i64>]) -> Result<(), TableError> {
-        // Times beyond the year 2262 do not exist in Parquet; the largest stands for them.
+        // `offset_ns` ends after 292 years.
         let offset = i64::try_from(at.nanos()).unwrap_or(i64::MAX);
         let time = self.start.and_then(|start| start.checked_add(offset));
         let time = time.map(|nanos| nanos.div_euclid(1_000));

@@ -268,8 +268,8 @@ fn pooled(edition: &Edition) -> Table {
         ">base throughput|base_throughput_bytes_per_s",
         ">IOPS per 100 GiB|iops_per_100_gib",
         ">throughput per 100 GiB|throughput_bytes_per_s_per_100_gib",
-        ">writes apart: IOPS per 100 GiB|write_iops_per_100_gib",
-        ">throughput per 100 GiB|write_throughput_bytes_per_s_per_100_gib",
+        ">write IOPS per 100 GiB|write_iops_per_100_gib",
+        ">write throughput per 100 GiB|write_throughput_bytes_per_s_per_100_gib",
         "as of|as_of",
         "|source",
     ];

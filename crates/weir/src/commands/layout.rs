@@ -98,8 +98,9 @@ fn tables(layout: &Layout) -> Vec<Table> {
     let mut exports = Table::new("", &heads).named("exports");
     for host in &layout.hosts {
         let log = GateLimits { iops: None, bytes: host.spec.log_rate };
-        let sides = [("uncached", &host.spec.uncached), ("cached", &host.spec.cached)];
-        let writes = host.spec.uncached_writes.as_ref().map(|own| ("writes", own));
+        let writes = host.spec.uncached_writes.as_ref().map(|own| ("uncached writes", own));
+        let uncached = if writes.is_some() { "uncached reads" } else { "uncached" };
+        let sides = [(uncached, &host.spec.uncached), ("cached", &host.spec.cached)];
         for (side, gate) in sides.into_iter().chain(writes).chain(log.bytes.map(|_| ("log", &log)))
         {
             let mut row = cells![host.name.as_str(), or_none(host.size.as_deref()), side];
