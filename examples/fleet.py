@@ -114,19 +114,21 @@ def on_ray(calls: list[Call], address: str | None, kill_worker: bool) -> Iterato
 
         # The head only schedules, so that the loss of a worker is like the loss of a machine.
         cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-        victim = [cluster.add_node(num_cpus=1) for _ in range(2)][0]
+        workers = [cluster.add_node(num_cpus=1) for _ in range(2)]
+        victim = workers[0]
         address = cluster.address
     ray.init(address=address, log_to_driver=False)
     try:
-        remote = ray.remote(num_cpus=1, max_retries=5)
+        remote: Any = ray.remote(num_cpus=1, max_retries=5)
         tasks = {function: remote(function) for function, *_ in calls}
-        pending = [tasks[function].remote(*arguments) for function, *arguments in calls]
+        pending: list[Any] = [tasks[function].remote(*arguments) for function, *arguments in calls]
         done = 0
         while pending:
             ready, pending = ray.wait(pending)
             yield from ray.get(ready)
             done += len(ready)
-            if kill_worker and victim is not None and done >= max(1, len(calls) // 2):
+            is_half = done >= max(1, len(calls) // 2)
+            if kill_worker and is_half and victim is not None and cluster is not None:
                 cluster.remove_node(victim, allow_graceful=False)
                 print("killed one of two workers", file=sys.stderr)
                 victim = None
@@ -145,6 +147,9 @@ def main() -> None:
     parser.add_argument("--make", type=int, metavar="N", help="simulate N observations first")
     parser.add_argument("--on", choices=ENGINES, default="dask", help="engine [default: dask]")
     parser.add_argument("--address", help="address of a cluster [default: two local workers]")
+    parser.add_argument(
+        "--out", type=Path, help="file of the summary [default: standard output, which Ray also writes to]"
+    )
     parser.add_argument("--kill-worker", action="store_true", help="end a local worker midway")
     args = parser.parse_args()
     if args.address and args.on == "here":
@@ -165,7 +170,11 @@ def main() -> None:
     summary = total(engine([(diagnose, path) for path in paths], args.address, args.kill_worker))
     answer: dict[str, Any] = {"servers": len(paths)}
     answer.update({key: dict(sorted(own.items())) for key, own in summary.items()})
-    print(json.dumps(answer, indent=2))
+    text = json.dumps(answer, indent=2) + "\n"
+    if args.out is None:
+        print(text, end="")
+    else:
+        args.out.write_text(text)
 
 
 if __name__ == "__main__":

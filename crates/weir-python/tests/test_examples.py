@@ -50,13 +50,20 @@ def test_a_sweep_on_ray_survives_the_loss_of_a_worker(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def summary(tmp_path: Path, *arguments: str | Path) -> tuple[str, str]:
+    """Returns the summary of a fleet, and what was said. Ray writes to the standard output, too."""
+    out = tmp_path / "summary.json"
+    _, said = run("fleet.py", *arguments, "--out", out)
+    return out.read_text(), said
+
+
 def test_a_fleet_survives_the_loss_of_a_worker_on_each_engine(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet"
-    alone, _ = run("fleet.py", fleet, "--make", SERVERS, "--on", "here")
+    alone, _ = summary(tmp_path, fleet, "--make", SERVERS, "--on", "here")
     for engine in ("dask", "ray"):
-        summary, said = run("fleet.py", fleet, "--on", engine, "--kill-worker")
+        own, said = summary(tmp_path, fleet, "--on", engine, "--kill-worker")
         assert "killed one of two workers" in said
-        assert summary == alone, engine
+        assert own == alone, engine
     answer = json.loads(alone)
     assert answer["servers"] == int(SERVERS)
     assert answer["verdicts"]["throttled"] == int(SERVERS) // 3
@@ -88,7 +95,7 @@ def test_a_cluster_that_runs_already_is_used_by_its_address(
     engine: str, script: str, tmp_path: Path
 ) -> None:
     fleet = tmp_path / "fleet"
-    alone, _ = run("fleet.py", fleet, "--make", "6", "--on", "here")
+    alone, _ = summary(tmp_path, fleet, "--make", "6", "--on", "here")
     assert {path.stat().st_mode & 0o044 for path in fleet.iterdir()} == {0o044}
     # Its workers are in another folder than the script.
     other = tmp_path / "other"
@@ -104,7 +111,7 @@ def test_a_cluster_that_runs_already_is_used_by_its_address(
             options = ["--on", engine, "--address", address]
             made = tmp_path / "made"
             relative = Path(os.path.relpath(made))
-            assert run("fleet.py", relative, "--make", "6", *options)[0] == alone
+            assert summary(tmp_path, relative, "--make", "6", *options)[0] == alone
             assert {path.stat().st_mode & 0o077 for path in made.iterdir()} == {0}
         finally:
             cluster.communicate("\n", timeout=60)
