@@ -44,8 +44,8 @@ mod xfstests_check;
 mod xfstests_over_nbd;
 
 use crate::error::XtaskError;
-use results::Results;
 pub use results::Tally;
+use results::{Outcome, Results};
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -189,6 +189,23 @@ fn patch(checkout: &Path, name: &str) -> Result<(), XtaskError> {
         true => Ok(()),
         false => build(checkout, "git", &["apply", &patch]),
     }
+}
+
+/// Runs the files that are wanted, and takes the results of their tests.
+fn by_file(
+    files: &[&str],
+    results: &mut Results<'_>,
+    run: impl Fn(&str) -> Result<Vec<(String, Outcome)>, XtaskError>,
+) -> Result<(), XtaskError> {
+    let wants = results.wants();
+    for file in files.iter().filter(|file| wants(file)) {
+        let before = results.tally();
+        for (test, outcome) in run(file)? {
+            results.take(&format!("{file}: {test}"), &outcome)?;
+        }
+        results.say(&format!("{file}: {}", results.tally().since(&before)))?;
+    }
+    Ok(())
 }
 
 /// Returns the files with this extension in a folder and its subfolders, sorted.

@@ -9,7 +9,6 @@ use crate::question::{Question, follow};
 use crate::rules::Candidate;
 use crate::system::Mapping;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use weir_catalog::Catalog;
 use weir_import::{Input, Options, Sheet, import};
 use weir_layout::Layout;
@@ -385,28 +384,13 @@ fn counters(
     row
 }
 
-/// Returns the folder of the genuine files beside the project, or prints that the test is skipped. With
-/// `CI=true`, it has to be there, unless `WEIR_TEST_WITHOUT` names `samples`.
-fn samples() -> Option<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
-    let found = folder.is_dir();
-    let without = std::env::var("WEIR_TEST_WITHOUT").unwrap_or_default();
-    let is_named = without.split_whitespace().any(|own| own == "samples");
-    let must = std::env::var("CI").as_deref() == Ok("true");
-    assert!(found || !must || is_named, "CI=true, and ../shared/samples is missing");
-    if !found {
-        println!("skipped: needs ../shared/samples");
-    }
-    found.then_some(folder)
-}
-
 /// Returns the findings of a rule in a sample of a real system, if the samples are there.
 pub(crate) fn found_in_sample(
     path: &str,
     edition: Option<&str>,
     rule: &str,
 ) -> Option<Vec<Finding>> {
-    let bytes = std::fs::read(samples()?.join(path)).expect(path);
+    let bytes = std::fs::read(weir_needs::shared("samples")?.join(path)).expect(path);
     let bytes = Box::new(std::io::Cursor::new(bytes));
     let input = Input { name: path.to_owned(), bytes, kind: None };
     let imported = import(vec![input], &Options::default(), Vec::new());

@@ -9,7 +9,6 @@
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::path::PathBuf;
 use weir_catalog::Catalog;
 use weir_layout::Layout;
 use weir_pipeline::{Buffers, Description, buffers, printed_rate};
@@ -106,23 +105,8 @@ impl Published {
     }
 }
 
-/// Returns the folder of the facts beside the project, or prints that the test is skipped. With `CI=true`,
-/// it has to be there, unless `WEIR_TEST_WITHOUT` names `facts`.
-fn facts() -> Option<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/facts");
-    let found = folder.is_dir();
-    let without = std::env::var("WEIR_TEST_WITHOUT").unwrap_or_default();
-    let is_named = without.split_whitespace().any(|own| own == "facts");
-    let must = std::env::var("CI").as_deref() == Ok("true");
-    assert!(found || !must || is_named, "CI=true, and ../shared/facts is missing");
-    if !found {
-        println!("skipped: needs ../shared/facts");
-    }
-    found.then_some(folder)
-}
-
 fn published() -> Option<BTreeMap<u32, Published>> {
-    let path = facts()?.join("backup-measurements.csv");
+    let path = weir_needs::shared("facts")?.join("backup-measurements.csv");
     let mut reader = csv::Reader::from_path(path).expect("a CSV file");
     let rows = reader.deserialize().map(|row| row.expect("a row"));
     Some(rows.map(|row: Published| (row.id, row)).collect())

@@ -176,24 +176,9 @@ fn options_that_change_the_io_are_refused_by_their_lines() {
     check_sample("own.fio", &six, Ok(6));
 }
 
-/// Returns the folder of the genuine files beside the project, or prints that the test is skipped. With
-/// `CI=true`, it has to be there, unless `WEIR_TEST_WITHOUT` names `samples`.
-fn samples() -> Option<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
-    let found = folder.is_dir();
-    let without = std::env::var("WEIR_TEST_WITHOUT").unwrap_or_default();
-    let is_named = without.split_whitespace().any(|own| own == "samples");
-    let must = std::env::var("CI").as_deref() == Ok("true");
-    assert!(found || !must || is_named, "CI=true, and ../shared/samples is missing");
-    if !found {
-        println!("skipped: needs ../shared/samples");
-    }
-    found.then_some(folder)
-}
-
 #[test]
 fn real_job_files() {
-    let Some(samples) = samples() else { return };
+    let Some(samples) = weir_needs::shared("samples") else { return };
     let unsupported = "is not supported and changes the I/O:";
     for entry in std::fs::read_dir(samples.join("fio_jobs")).unwrap() {
         let path = entry.unwrap().path();

@@ -6,7 +6,7 @@
 
 use super::results::{Outcome, Results};
 use super::running::{Running, free_port};
-use super::{build, tap};
+use super::{build, by_file, tap};
 use crate::error::XtaskError;
 use serde_json::Value;
 use std::fs;
@@ -32,15 +32,7 @@ pub(super) fn run_all(
     results: &mut Results<'_>,
 ) -> Result<(), XtaskError> {
     prepare(checkout)?;
-    let wants = results.wants();
-    for file in FILES.into_iter().filter(|file| wants(file)) {
-        let before = results.tally();
-        for (test, outcome) in run(checkout, weir, file)? {
-            results.take(&format!("{file}: {test}"), &outcome)?;
-        }
-        results.say(&format!("{file}: {}", results.tally().since(&before)))?;
-    }
-    Ok(())
+    by_file(&FILES, results, |file| run(checkout, weir, file))
 }
 
 /// Installs the SDK of the checkout and the packages of its tests in the checkout, unless that has been done.

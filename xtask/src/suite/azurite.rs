@@ -6,7 +6,7 @@
 
 use super::results::{Outcome, Results};
 use super::running::{Running, free_port};
-use super::{build, patch, tap};
+use super::{build, by_file, patch, tap};
 use crate::error::XtaskError;
 use serde_json::Value;
 use std::fs;
@@ -45,15 +45,7 @@ pub(super) fn run_all(
     results: &mut Results<'_>,
 ) -> Result<(), XtaskError> {
     prepare(checkout)?;
-    let wants = results.wants();
-    for file in FILES.into_iter().filter(|file| wants(file)) {
-        let before = results.tally();
-        for (title, outcome) in run(checkout, weir, file)? {
-            results.take(&format!("{file}: {title}"), &outcome)?;
-        }
-        results.say(&format!("{file}: {}", results.tally().since(&before)))?;
-    }
-    Ok(())
+    by_file(&FILES, results, |file| run(checkout, weir, file))
 }
 
 /// Patches the checkout and installs its packages, unless that has been done.

@@ -4,31 +4,15 @@ use super::{builtin, of_file};
 use crate::price::{Item, Price, Term};
 use crate::{BurstKind, Catalog, Edition, HostSize, Per, PriceBook};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 /// Number of prices of each cloud that are compared with the facts.
 const SAMPLE: usize = 200;
 
 type Row = BTreeMap<String, String>;
 
-/// Returns the folder of the facts beside the project, or prints that the test is skipped. With `CI=true`,
-/// it has to be there, unless `WEIR_TEST_WITHOUT` names `facts`.
-fn folder() -> Option<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/facts");
-    let found = folder.is_dir();
-    let without = std::env::var("WEIR_TEST_WITHOUT").unwrap_or_default();
-    let is_named = without.split_whitespace().any(|own| own == "facts");
-    let must = std::env::var("CI").as_deref() == Ok("true");
-    assert!(found || !must || is_named, "CI=true, and ../shared/facts is missing");
-    if !found {
-        println!("skipped: needs ../shared/facts");
-    }
-    found.then_some(folder)
-}
-
 /// Returns the rows of a file of facts, if the facts are there.
 fn facts(name: &str) -> Option<Vec<Row>> {
-    let text = std::fs::read_to_string(folder()?.join(name)).expect(name);
+    let text = std::fs::read_to_string(weir_needs::shared("facts")?.join(name)).expect(name);
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     Some(reader.deserialize().map(|row| row.unwrap()).collect())
 }
@@ -325,7 +309,7 @@ fn reservations_of_ec2_are_a_twelfth_of_the_facts_a_month() {
     assert!(large.provenance.notes().iter().any(|note| note.contains("payment option")));
     // A plan pays the price on demand.
     assert_eq!(book.host("m5.large").unwrap().term, Term::OnDemand);
-    let Some(folder) = folder() else { return };
+    let Some(folder) = weir_needs::shared("facts") else { return };
     let text = std::fs::read_to_string(folder.join("prices.toml")).unwrap();
     let facts: toml::Table = text.parse().unwrap();
     let rows = facts["aws_ec2_reserved"]["rows"].as_array().unwrap();

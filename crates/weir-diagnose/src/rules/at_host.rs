@@ -1,6 +1,7 @@
 //! A machine at its limits to remote storage, or at those of its cache.
 
 use super::rule::{Candidate, Rule, source};
+use super::stores;
 use super::throttled::{Throttled, finding, host_of, throttled_by, with};
 use crate::case::{Case, amount};
 use crate::change::Change;
@@ -35,25 +36,13 @@ pub(super) const CACHED: Rule = Rule {
 };
 
 const fn is_uncached(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::HostUncachedIops
-            | Kind::HostUncachedBytes
-            | Kind::HostWriteIops
-            | Kind::HostWriteBytes
-            | Kind::HostUncachedBurstIops
-            | Kind::HostUncachedBurstBytes
-    )
+    let is_burst = matches!(kind, Kind::HostUncachedBurstIops | Kind::HostUncachedBurstBytes);
+    is_burst || stores::is_uncached(kind)
 }
 
 const fn is_cached(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::HostCachedIops
-            | Kind::HostCachedBytes
-            | Kind::HostCachedBurstIops
-            | Kind::HostCachedBurstBytes
-    )
+    let is_burst = matches!(kind, Kind::HostCachedBurstIops | Kind::HostCachedBurstBytes);
+    is_burst || stores::is_cached(kind)
 }
 
 fn find(case: &Case<'_>, rule: &Rule, is: fn(Kind) -> bool) -> Vec<Candidate> {

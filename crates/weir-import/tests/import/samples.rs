@@ -7,20 +7,9 @@ use std::io::BufReader;
 use std::path::PathBuf;
 use weir_import::{ImportError, Input, Options};
 
-/// Returns the folder of the genuine files beside the project, or prints that the test is skipped. With
-/// `CI=true`, it has to be there, unless `WEIR_TEST_WITHOUT` names `samples`.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
+/// Returns the folder of the genuine files beside the project.
 pub(crate) fn folder() -> Option<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
-    let found = folder.is_dir();
-    let without = std::env::var("WEIR_TEST_WITHOUT").unwrap_or_default();
-    let is_named = without.split_whitespace().any(|own| own == "samples");
-    let must = std::env::var("CI").as_deref() == Ok("true");
-    assert!(found || !must || is_named, "CI=true, and ../shared/samples is missing");
-    if !found {
-        println!("skipped: needs ../shared/samples");
-    }
-    found.then_some(folder)
+    weir_needs::shared("samples")
 }
 
 /// Reads a sample.

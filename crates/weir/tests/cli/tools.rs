@@ -43,29 +43,15 @@ pub(crate) fn nbdkit_has(plugin: &str) -> bool {
     found
 }
 
-/// Returns whether this machine has something that a package does not bring. A container may lack it, also
-/// where everything must run: with `CI=true`, `WEIR_TEST_WITHOUT` has to name it then, so that the lack is a
-/// decision and not an accident.
+/// Returns whether this machine has something that no package brings. With `CI=true`, `WEIR_TEST_WITHOUT` has
+/// to name it if it is missing.
 pub(crate) fn machine_has(what: &str, found: bool) -> bool {
-    has_unless_named(what, what, found)
+    weir_needs::is_met(what, what, found)
 }
 
-/// Returns the folder of the genuine files beside the project. The same rule holds, with the word `samples`.
+/// Returns the folder of the genuine files beside the project, if it is there.
 pub(crate) fn samples() -> Option<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/samples");
-    has_unless_named("samples", "../shared/samples", folder.is_dir()).then_some(folder)
-}
-
-#[expect(clippy::print_stdout, reason = "a skipped test says so")]
-fn has_unless_named(word: &str, what: &str, found: bool) -> bool {
-    let without = std::env::var("WEIR_TEST_WITHOUT").unwrap_or_default();
-    let must = std::env::var_os("CI").as_deref() == Some(OsStr::new("true"));
-    let is_named = without.split_whitespace().any(|own| own == word);
-    assert!(found || !must || is_named, "CI=true, and this machine lacks {what}");
-    if !found {
-        println!("skipped: needs {what}");
-    }
-    found
+    weir_needs::shared("samples")
 }
 
 /// Ends the test, aloud, where a program is missing.
