@@ -65,8 +65,7 @@ mod tests {
 
     #[test]
     fn a_source_has_the_day_of_its_oldest_date() {
-        let day =
-            |as_of: &str| Citation { source: "a page".to_owned(), as_of: as_of.to_owned() }.day();
+        let day = |as_of: &str| Citation::new("a page", as_of).day();
         assert_eq!(day("1990-01-01"), Some(7_305));
         assert_eq!(day("2026-06-18"), Some(20_622));
         assert_eq!(day("2023-05-11 / 2026-08-19"), day("2023-05-11"));
@@ -82,7 +81,7 @@ mod tests {
     fn a_day_has_its_date() {
         assert_eq!((date_of(0), date_of(20_622)), ("1970-01-01".into(), "2026-06-18".into()));
         for day in (0..80_000).step_by(13) {
-            let citation = Citation { source: "a page".to_owned(), as_of: date_of(day) };
+            let citation = Citation::new("a page", &date_of(day));
             let expect = (day >= 7_305).then_some(day);
             assert_eq!(citation.day(), expect, "{}", date_of(day));
         }
@@ -90,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_source_is_old_after_a_year() {
-        let of = |as_of: &str| Citation { source: "a page".to_owned(), as_of: as_of.to_owned() };
+        let of = |as_of: &str| Citation::new("a page", as_of);
         let today = of("2026-11-25").day().unwrap();
         assert!(of("2025-11-23").is_old(today) && of("2019-07-08").is_old(today));
         assert!(!of("2025-11-26").is_old(today) && !of("no page date").is_old(today));

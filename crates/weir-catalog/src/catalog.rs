@@ -15,6 +15,7 @@ use crate::sized::SizedFamily;
 use crate::store::{Pooled, Store};
 use crate::tier::{Tier, TierSet};
 use std::sync::{Arc, OnceLock};
+use std::thread;
 
 /// The built-in editions by file.
 pub(crate) const BUILTIN: [(&str, &str); 8] = [
@@ -55,7 +56,17 @@ impl Slot {
             Self::Own(edition) => edition,
         }
     }
+
+    fn is_read(&self) -> bool {
+        match self {
+            Self::Builtin(index) => READ[*index].get().is_some(),
+            Self::Own(_) => true,
+        }
+    }
 }
+
+/// The built-in editions that have been used.
+static READ: [OnceLock<Edition>; BUILTIN.len()] = [const { OnceLock::new() }; BUILTIN.len()];
 
 /// Returns the name of a built-in edition, which is that of its file.
 fn builtin_name(index: usize) -> &'static str {
@@ -65,7 +76,6 @@ fn builtin_name(index: usize) -> &'static str {
 
 /// Returns a built-in edition with its tables. It is read once per process.
 fn builtin(index: usize) -> &'static Edition {
-    static READ: [OnceLock<Edition>; BUILTIN.len()] = [const { OnceLock::new() }; BUILTIN.len()];
     READ[index].get_or_init(|| {
         let (origin, text) = BUILTIN[index];
         match Edition::from_toml(origin, text) {
@@ -113,8 +123,14 @@ impl Catalog {
         Ok(())
     }
 
-    /// Iterates over the editions in the order of their addition.
+    /// Iterates over the editions in the order of their addition. Those that have not been used are read first, at
+    /// the same time.
     pub fn editions(&self) -> impl ExactSizeIterator<Item = &Edition> {
+        thread::scope(|scope| {
+            for own in self.editions.iter().filter(|own| !own.is_read()) {
+                scope.spawn(|| own.edition());
+            }
+        });
         self.editions.iter().map(Slot::edition)
     }
 
@@ -300,7 +316,9 @@ impl<'a> Found<'a> {
         let of_family = |family: &str| plain(family) == wanted;
         plain(self.name()) == wanted
             || match self {
-                Self::Tier(..) | Self::Host(..) => parts(&self.qualified()) == parts(wanted),
+                Self::Tier(..) | Self::Host(..) => {
+                    wanted.contains('/') && parts(&self.qualified()) == parts(wanted)
+                }
                 Self::TierSet(_, set) => of_family(&set.family),
                 Self::Latency(_, latency) => latency.families.iter().any(|f| of_family(f)),
                 _ => false,

@@ -36,12 +36,7 @@ pub(crate) fn extend(edition: &mut Edition) {
     for (index, series) in edition.series.iter().enumerate() {
         at.insert(series.name.clone(), index);
     }
-    let mut own: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
-    for (of, series) in edition.series.iter().enumerate() {
-        for (index, host) in series.hosts.iter().enumerate() {
-            own.entry(plain(&host.name)).or_default().push((of, index));
-        }
-    }
+    let own = places(edition);
     for row in &rows {
         let row = Row { heads: &heads, row };
         match own.get(&plain(row.get("name"))) {
@@ -56,13 +51,21 @@ pub(crate) fn extend(edition: &mut Edition) {
     add_conflicts(edition);
 }
 
+/// Places of machines by their plain names: the series, and the machine in it.
+type Places = BTreeMap<String, Vec<(usize, usize)>>;
+
+fn places(edition: &Edition) -> Places {
+    let mut places = Places::new();
+    for (of, series) in edition.series.iter().enumerate() {
+        for (index, host) in series.hosts.iter().enumerate() {
+            places.entry(plain(&host.name)).or_default().push((of, index));
+        }
+    }
+    places
+}
+
 /// Adds a machine to its series, which is that of the size that it is cut from.
-fn add(
-    edition: &mut Edition,
-    at: &mut BTreeMap<String, usize>,
-    own: &BTreeMap<String, Vec<(usize, usize)>>,
-    row: Row<'_>,
-) {
+fn add(edition: &mut Edition, at: &mut BTreeMap<String, usize>, own: &Places, row: Row<'_>) {
     let parent = row.parent().and_then(|name| own.get(&plain(&name))?.first().copied());
     let of = match (parent, at.get(row.get("series"))) {
         (Some((of, _)), _) => of,
@@ -125,7 +128,7 @@ impl<'a> Row<'a> {
         if text.is_empty() {
             return None;
         }
-        let parsed = format!("{text}{unit}").parse();
+        let parsed = [text, unit].concat().parse();
         let name = self.get("name");
         assert!(parsed.is_ok(), "the tables of machines are broken: {name}, {head}: {text:?}");
         parsed.ok()
@@ -141,13 +144,13 @@ impl<'a> Row<'a> {
         self.get("of_vcpus").is_empty()
     }
 
-    fn limits(self, of: &str) -> Option<HostLimits> {
-        let rate = |of: &str| {
-            let iops = self.figure(&format!("{of}_iops"), "");
-            iops.zip(self.figure(&format!("{of}_mbps"), " MB/s"))
+    /// Returns the limits in the columns of operations and of throughput, and those of a burst.
+    fn limits(self, own: [&str; 2], burst: Option<[&str; 2]>) -> Option<HostLimits> {
+        let rate = |[iops, throughput]: [&str; 2]| {
+            self.figure(iops, "").zip(self.figure(throughput, " MB/s"))
         };
-        let (iops, throughput) = rate(of)?;
-        let peak = rate("burst").filter(|peak| of == "uncached" && *peak != (iops, throughput));
+        let (iops, throughput) = rate(own)?;
+        let peak = burst.and_then(rate).filter(|peak| *peak != (iops, throughput));
         let burst = peak.map(|(iops, throughput)| Burst {
             kind: BurstKind::Credit { duration: BURST },
             iops,
@@ -176,7 +179,7 @@ impl<'a> Row<'a> {
 
     fn host(self, series: &str) -> HostSize {
         let cache: Option<Bytes> = self.figure("cache_gib", " GiB");
-        let cached = self.limits("cached");
+        let cached = self.limits(["cached_iops", "cached_mbps"], None);
         let temp = self.figure("temp_gib", " GiB");
         let is_cached = (cache.is_some() || cached.is_some()).then_some(true);
         HostSize {
@@ -196,7 +199,8 @@ impl<'a> Row<'a> {
             }),
             nvme: None,
             cache,
-            uncached: self.limits("uncached"),
+            uncached: self
+                .limits(["uncached_iops", "uncached_mbps"], Some(["burst_iops", "burst_mbps"])),
             cached,
             v2: None,
             takes: Vec::new(),
@@ -237,14 +241,15 @@ impl<'a> Row<'a> {
 /// Adds the figures of other sources to the machines.
 fn add_conflicts(edition: &mut Edition) {
     let (heads, rows) = tables::CONFLICTS.unpack();
+    let places = places(edition);
     for row in &rows {
         let get = |head| heads.cell(row, head);
         if get("edition") != edition.name {
             continue;
         }
         let used = get("used");
-        let own = edition.series.iter_mut().flat_map(|series| &mut series.hosts);
-        for host in own.filter(|host| plain(&host.name) == plain(get("name"))) {
+        for (of, index) in places.get(&plain(get("name"))).into_iter().flatten() {
+            let host = &mut edition.series[*of].hosts[*index];
             if !host.has(get("figure"), used) {
                 continue;
             }

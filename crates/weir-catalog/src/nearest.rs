@@ -11,8 +11,11 @@ pub(crate) fn nearest<'a>(
 
 /// Returns a name without case and Azure's `Standard_`.
 pub(crate) fn plain(name: &str) -> String {
-    let lower = name.trim().to_lowercase();
-    lower.strip_prefix("standard_").map(str::to_owned).unwrap_or(lower)
+    const PREFIX: &str = "standard_";
+    let name = name.trim();
+    let rest = name.split_at_checked(PREFIX.len());
+    let rest = rest.and_then(|(start, rest)| start.eq_ignore_ascii_case(PREFIX).then_some(rest));
+    rest.unwrap_or(name).to_lowercase()
 }
 
 #[cfg(test)]

@@ -461,7 +461,7 @@ impl Reader<'_> {
     ) -> Result<Provenance, CatalogError> {
         let own_source = cited.source.is_some();
         let citation = match (cited.source, cited.as_of, parent) {
-            (Some(source), Some(as_of), _) => Citation { source, as_of },
+            (Some(source), Some(as_of), _) => Citation::new(&source, &as_of),
             (None, None, Some(parent)) => parent.citation.clone(),
             _ => return Err(self.invalid(place, "state both `source` and `as_of`")),
         };
@@ -476,7 +476,7 @@ impl Reader<'_> {
                     format!("`figures` names an unknown figure {name:?}{}", did_you_mean(&near));
                 return Err(self.invalid(place, reason));
             }
-            let citation = Citation { source: by.source, as_of: by.as_of };
+            let citation = Citation::new(&by.source, &by.as_of);
             figures.extend(by.of.into_iter().map(|of| (of, citation.clone())));
         }
         let mut provenance = Provenance {

@@ -187,11 +187,17 @@ pub(crate) fn money(digits: &str, times: u128, by: u128) -> Option<Money> {
     /// Decimals that are kept; no price has more.
     const DECIMALS: usize = 15;
     let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
-    if decimals.len() > DECIMALS || digits.is_empty() {
+    if decimals.len() > DECIMALS || whole.is_empty() {
         return None;
     }
-    let scaled: u128 = format!("{whole}{decimals:0<DECIMALS$}").parse().ok()?;
-    let divisor = by * 10_u128.pow(u32::try_from(DECIMALS).ok()? - 6);
+    let number = |text: &str| match text {
+        "" => Some(0),
+        text => text.parse::<u64>().ok().map(u128::from),
+    };
+    let power = |exponent: usize| Some(10_u128.pow(u32::try_from(exponent).ok()?));
+    let fraction = number(decimals)? * power(DECIMALS - decimals.len())?;
+    let scaled = number(whole)? * power(DECIMALS)? + fraction;
+    let divisor = by * power(DECIMALS - 6)?;
     let micros = (scaled * times + divisor / 2) / divisor;
     u64::try_from(micros).ok().map(Money::from_micros)
 }
@@ -208,6 +214,8 @@ mod tests {
         assert_eq!(micros("102.648409134027", 730, 1), Some(74_933_338_668));
         // 283.58456 less 20 %.
         assert_eq!(micros("0.388472", 730 * 80, 100), Some(226_867_648));
-        assert_eq!((micros("", 1, 1), micros("x", 1, 1)), (None, None));
+        assert_eq!(micros("0.000001", 1, 1), Some(1));
+        assert_eq!((micros("3.", 1, 1), micros("3.5", 1, 1)), (Some(3_000_000), Some(3_500_000)));
+        assert_eq!((micros("", 1, 1), micros("x", 1, 1), micros("1.x", 1, 1)), (None, None, None));
     }
 }

@@ -117,10 +117,10 @@ fn lists(origin: &str, items: &[Meter]) -> Result<Vec<PriceList>, CatalogError> 
                 && list.currency == meter.currency_code
                 && list.os.as_deref() == os
         };
-        let as_of = meter.effective_start_date.get(..10).unwrap_or("not stated").to_owned();
+        let as_of = meter.effective_start_date.get(..10).unwrap_or("not stated");
         let source = format!("{origin}: retail price list, {}", meter.product_name);
         let provenance = Provenance {
-            citation: Citation { source, as_of },
+            citation: Citation::new(&source, as_of),
             figures: Vec::new(),
             notes: Vec::new(),
             conflicts: Vec::new(),

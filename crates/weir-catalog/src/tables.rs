@@ -7,7 +7,7 @@
 use crate::provenance::Citation;
 use csv::StringRecord;
 use flate2::read::ZlibDecoder;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::sync::LazyLock;
 
@@ -73,18 +73,22 @@ impl Packed {
     }
 }
 
-/// The columns of a table by heading.
+/// The headings of a table. There are few, so that a search is faster than a hash.
 #[derive(Debug)]
-pub(crate) struct Heads(HashMap<String, usize>);
+pub(crate) struct Heads(Vec<String>);
 
 impl Heads {
     pub(crate) fn index(heads: &StringRecord) -> Self {
-        Self(heads.iter().enumerate().map(|(index, head)| (head.to_owned(), index)).collect())
+        Self(heads.iter().map(str::to_owned).collect())
     }
 
     /// Returns a cell; empty if the table has no such column.
     pub(crate) fn cell<'a>(&self, row: &'a StringRecord, head: &str) -> &'a str {
-        self.0.get(head).and_then(|index| row.get(*index)).unwrap_or_default()
+        self.0
+            .iter()
+            .position(|own| own == head)
+            .and_then(|index| row.get(index))
+            .unwrap_or_default()
     }
 }
 
@@ -92,10 +96,9 @@ impl Heads {
 pub(crate) fn citation(key: &str) -> Citation {
     static ALL: LazyLock<BTreeMap<String, Citation>> = LazyLock::new(|| {
         let (heads, rows) = SOURCES.unpack();
-        let text = |row: &StringRecord, head| heads.cell(row, head).to_owned();
         let of = |row: &StringRecord| {
-            let citation = Citation { source: text(row, "source"), as_of: text(row, "as_of") };
-            (text(row, "key"), citation)
+            let text = |head| heads.cell(row, head);
+            (text("key").to_owned(), Citation::new(text("source"), text("as_of")))
         };
         rows.iter().map(of).collect()
     });

@@ -154,9 +154,9 @@ fn ds14_has_the_limits_of_2015_and_states_later_ones() {
     assert_eq!(ds14.premium_caching, Some(true));
 
     let provenance = &ds14.provenance;
-    assert_eq!(provenance.of("uncached").as_of, "2015-09-02");
-    assert_eq!(provenance.of("cached").as_of, "2020-11-01");
-    assert_eq!(provenance.of("cached.burst").as_of, "2020-11-01");
+    assert_eq!(&*provenance.of("uncached").as_of, "2015-09-02");
+    assert_eq!(&*provenance.of("cached").as_of, "2020-11-01");
+    assert_eq!(&*provenance.of("cached.burst").as_of, "2020-11-01");
     assert_eq!(
         provenance.conflicts(),
         [
@@ -262,7 +262,7 @@ fn bursts_and_plus_limits_do_not_replace_the_base() {
     let p30 = edition.tier("P30").unwrap();
     assert_eq!(p30.burst.unwrap().kind, BurstKind::OnDemand);
     assert_eq!(p30.plus, Some(limits(8_000, "300 MB/s")));
-    assert_eq!(p30.provenance.of("plus").as_of, "2026-09-16");
+    assert_eq!(&*p30.provenance.of("plus").as_of, "2026-09-16");
     assert_eq!(edition.tier("E40").unwrap().burst, None);
     let credit = edition.bursting().iter().find(|rule| rule.name == "credit").unwrap();
     assert_eq!(credit.starts_full, Some(true));

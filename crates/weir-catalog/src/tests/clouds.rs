@@ -310,7 +310,7 @@ fn every_machine_of_google_has_its_rows() {
     assert_eq!(host.pools["pd-standard"].writes, Some(limits(15_000, "400 MiB/s")));
     let c3 = edition.host("c3-22vcpu").unwrap();
     assert_eq!(c3.v2.unwrap().limits(), limits(120_000, "1800 MiB/s"));
-    assert_eq!(c3.provenance.of("v2").as_of, "2025-09-04");
+    assert_eq!(&*c3.provenance.of("v2").as_of, "2025-09-04");
     let extreme: Vec<&str> = edition
         .hosts()
         .filter(|host| host.takes.iter().any(|family| family == "hyperdisk-extreme"))

@@ -87,8 +87,8 @@ fn the_documented_example_is_valid() {
     assert_eq!(edition.default_set().unwrap().name, "fast-disk");
     assert_eq!(edition.snap("fast-disk", Bytes::gib(101)).unwrap().name, "F2");
     let host = edition.host("m8").unwrap();
-    assert_eq!(host.provenance.of("cached").source, "answer to a support request");
-    assert_eq!(host.provenance.of("uncached").source, "contract, annex 3");
+    assert_eq!(&*host.provenance.of("cached").source, "answer to a support request");
+    assert_eq!(&*host.provenance.of("uncached").source, "contract, annex 3");
     let f2 = edition.tier("F2").unwrap();
     assert_eq!(
         f2.provenance.conflicts(),

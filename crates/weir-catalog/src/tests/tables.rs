@@ -239,7 +239,7 @@ fn a_machine_of_a_table_is_found_with_its_series_and_conflicts() {
     let host = edition.host("D16s_v5").unwrap();
     assert_eq!((host.series.as_str(), host.vcpus), ("dsv5", Some(16)));
     assert_eq!(edition.series_of(host).unwrap().hosts.len(), 8);
-    assert_eq!(host.provenance.of("uncached").as_of, "2021-10-20");
+    assert_eq!(&*host.provenance.of("uncached").as_of, "2021-10-20");
     // A constrained size is of its parent's series, with its interface.
     let half = edition.host("E8-4ds_v5").unwrap();
     assert_eq!(
@@ -403,7 +403,7 @@ fn machine_types_of_google_have_the_limits_of_their_vcpus() {
     assert!(like.stands_for_others && !host.stands_for_others);
     assert_eq!((host.vcpus, host.memory), (Some(48), Some(weir_units::Bytes::gib(384))));
     assert!(host.provenance.notes().iter().any(|note| note.contains("those of n2-32vcpu")));
-    assert_eq!(host.provenance.of("memory").as_of, "2026-07-30");
+    assert_eq!(&*host.provenance.of("memory").as_of, "2026-07-30");
     assert_eq!(edition.host("c3-standard-22").unwrap().v2, edition.host("c3-22vcpu").unwrap().v2);
     assert!(edition.host("n4-standard-8").unwrap().pools.is_empty());
 }

@@ -84,8 +84,8 @@ fn azure_prices_and_machines_come_before_those_of_the_edition() {
     // A list of sizes has no bursts; the edition's is kept.
     assert_eq!(uncached.burst.unwrap().iops.get(), 40_000);
     assert_eq!(host.cached.unwrap().iops.get(), 77_000);
-    assert_eq!(host.provenance.of("uncached.iops").as_of, AS_OF);
-    assert_eq!(host.provenance.of("memory").as_of, "2026-03-17");
+    assert_eq!(&*host.provenance.of("uncached.iops").as_of, AS_OF);
+    assert_eq!(&*host.provenance.of("memory").as_of, "2026-03-17");
     // The bursts that stay have their own sources.
     let base = super::builtin("azure-now");
     let before = base.host("D16s_v5").unwrap();
@@ -96,7 +96,7 @@ fn azure_prices_and_machines_come_before_those_of_the_edition() {
     let before = base.host("D2s_v3").unwrap();
     assert_eq!(own.cached.unwrap().iops.get(), 3_900);
     assert_eq!(own.cached.unwrap().burst.unwrap().iops.get(), 4_000);
-    assert_eq!(own.provenance.of("cached").as_of, AS_OF);
+    assert_eq!(&*own.provenance.of("cached").as_of, AS_OF);
     assert_eq!(own.provenance.of("cached.burst"), before.provenance.of("cached.burst"));
     assert!(host.provenance.history()[0].starts_with("uncached: 25600 IOPS and 600 MB/s in "));
     let new = edition.host("D8s_v9").unwrap();
@@ -167,7 +167,7 @@ fn types_and_offers_of_aws_are_read() {
     let volumes = |name| edition.host(name).unwrap().max_data_disks;
     assert_eq!((volumes("m5.large"), volumes("m9i.large")), (Some(28), Some(32)));
     let counted = &edition.host("m5.large").unwrap().provenance;
-    assert_eq!(counted.of("max_data_disks").as_of, AS_OF);
+    assert_eq!(&*counted.of("max_data_disks").as_of, AS_OF);
     // A type that the file does not count keeps the edition's number.
     assert_eq!(volumes("t1.micro"), super::builtin("aws").host("t1.micro").unwrap().max_data_disks);
     assert_eq!(month(&edition, "eu-west-1", "m9i.large"), ("73.00".into(), "2026-11-01".into()));

@@ -72,7 +72,7 @@ pub(super) fn prices(document: &Document<'_>) -> Result<Vec<PriceList>, CatalogE
                 let Some((currency, price)) = price(document, sku, own, &product, term)? else {
                     continue;
                 };
-                let citation = Citation { source: source.clone(), as_of: as_of.to_owned() };
+                let citation = Citation::new(&source, as_of);
                 let provenance = Provenance::cited(citation);
                 let price = Price { provenance: provenance.clone(), ..price };
                 let is_own = |list: &&mut PriceList| {
@@ -190,7 +190,7 @@ fn price(
         month,
         hour,
         steps: prices.split_off(1),
-        provenance: Provenance::cited(Citation { source: String::new(), as_of: String::new() }),
+        provenance: Provenance::cited(Citation::new("", "")),
     };
     Ok(Some((money_of, price)))
 }

@@ -225,10 +225,7 @@ fn host(
         month: Money::from_micros(u64::try_from(month).ok()?),
         hour: Some(Money::from_micros(u64::try_from((nanos + 500) / 1000).ok()?)),
         steps: Vec::new(),
-        provenance: Provenance::cited(Citation {
-            source,
-            as_of: core.2.clone().min(memory.2.clone()),
-        }),
+        provenance: Provenance::cited(Citation::new(&source, (&core.2).min(&memory.2))),
     })
 }
 
@@ -241,6 +238,6 @@ fn disk(unit: &Unit, (nanos, source, as_of): &Rate) -> Option<Price> {
         month: Money::from_micros(u64::try_from((nanos + 500) / 1000).ok()?),
         hour: None,
         steps: Vec::new(),
-        provenance: Provenance::cited(Citation { source: source.clone(), as_of: as_of.clone() }),
+        provenance: Provenance::cited(Citation::new(source, as_of)),
     })
 }

@@ -517,8 +517,8 @@ fn figures(found: &Found<'_>, name: &str, figures: &[Figure<'_>], text: &[String
             figure.name.as_str(),
             value,
             unit,
-            citation.as_of.as_str(),
-            citation.source.as_str(),
+            &*citation.as_of,
+            &*citation.source,
         ]);
     }
     table.notes = [text.to_vec(), remark_lines(found.provenance())].concat();

@@ -3,6 +3,7 @@
 use crate::cli::PricesArgs;
 use crate::error::CliError;
 use crate::output;
+use std::thread;
 use weir_catalog::{Catalog, CatalogError, Edition, Item, Price, PriceBook, PriceList, Term};
 use weir_report::cells;
 use weir_report::table::{Cell, Listing, Table};
@@ -54,6 +55,12 @@ fn of_name(name: &str, args: &PricesArgs, catalog: &Catalog) -> Result<Table, Cl
     let mut refused = None;
     let editions = editions(args.edition.as_ref(), catalog)?;
     let wanted = args.region.as_deref().filter(|region| *region != ALL);
+    // Prices are read on first use: those of all editions at the same time.
+    thread::scope(|scope| {
+        for edition in &editions {
+            scope.spawn(|| edition.price_book(wanted, args.currency.as_deref(), None).is_ok());
+        }
+    });
     for edition in &editions {
         let regions = match args.region.as_deref() {
             Some(ALL) => edition.regions().into_iter().map(Some).collect(),
@@ -226,8 +233,8 @@ fn row(edition: &Edition, book: &PriceBook<'_>, list: &PriceList, price: &Price)
         },
         list.currency.as_str(),
         in_use,
-        citation.as_of.as_str(),
-        citation.source.as_str(),
+        &*citation.as_of,
+        &*citation.source,
         if notes.is_empty() { Cell::none() } else { notes.into() },
     ]
 }
