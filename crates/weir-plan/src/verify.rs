@@ -13,10 +13,12 @@ use crate::demand::LARGEST;
 use crate::need::{Need, RoleNeed};
 use crate::share::{WHOLE, pro_rata};
 use std::fmt::Write as _;
+use std::ops::{Range, RangeInclusive};
 use weir_catalog::{Catalog, Edition};
 use weir_core::{GateLimits, Limit};
 use weir_layout::{Export, File, Host, Layout, LayoutError, Role};
 use weir_observe::run::Sample;
+use weir_report::run::RunReport;
 use weir_sim::{Options, SimError, Simulation, devices};
 use weir_units::{Bytes, Instant, Span};
 use weir_workload::{FioError, Isolated, PlaceError, fio, place};
@@ -25,19 +27,25 @@ use weir_workload::{FioError, Isolated, PlaceError, fio, place};
 /// target by the same share, because percentiles of a run are exact to 1 %.
 pub const TOLERANCE: u64 = 20_000;
 
-/// Number of requests to simulate, as far as a run of 2 to 10 seconds allows.
+/// Number of requests to simulate, as far as a run of 1 to 10 seconds allows.
 const REQUESTS: u64 = 400_000;
 
-/// The same for a quick run.
+/// The same for a quick run, of at least 2 seconds.
 const QUICK_REQUESTS: u64 = 40_000;
 
-/// Results this close to a target, in millionths, are simulated for longer; then by what factor.
-const NEAR: u64 = 10_000;
+/// A result of at least this share of its target but less than that, in millionths, is simulated for longer.
+const NEAR: Range<u64> = 950_000..990_000;
+
+/// By what factor a longer run is longer.
 const LONGER: u64 = 6;
 
 /// The smallest factor, for layouts that reach six times [`REQUESTS`] earlier. A growing queue and a wide stripe
 /// need time as well as requests.
 const LEAST_LONGER: u64 = 3;
+
+/// Requests in flight: those that arrive in this part of a second (one twentieth), within these limits. An open load
+/// that waits for completions would state a lower rate.
+const DEPTH: (u64, RangeInclusive<u64>) = (20, 4_096..=65_536);
 
 /// If the median of a longer run is longer by more than this part (one fourth), the queue grows.
 const GROWS: u64 = 4;
@@ -399,26 +407,36 @@ fn run(
     of: impl Fn(&RoleNeed) -> Arrivals,
 ) -> Result<(Vec<(usize, Got)>, Sample), VerifyError> {
     let all: u64 = roles(loads).map(|(.., own)| of(own).rate).sum();
-    if how.is_quick {
-        let seconds = (QUICK_REQUESTS / all.max(1)).clamp(2, 10);
-        return run_for(seconds, layout, loads, how.seed, &of);
-    }
-    let seconds = (REQUESTS / all.max(1)).clamp(2, 10);
-    let (got, sample) = run_for(seconds, layout, loads, how.seed, &of)?;
-    let is_near = |got: &Got| (got.part() - (1.0 - part_of(TOLERANCE))).abs() < part_of(NEAR);
+    let all = all.max(1);
+    let (seconds, longer) = match how.is_quick {
+        true => ((QUICK_REQUESTS / all).clamp(2, 10), None),
+        false => {
+            let seconds = (REQUESTS / all).clamp(1, 10);
+            let within = (seconds * LEAST_LONGER, seconds * LONGER);
+            (seconds, Some((REQUESTS * LONGER / all).clamp(within.0, within.1)))
+        }
+    };
+    let (jobs, warm) = jobs(layout, loads, longer.unwrap_or(seconds), &of)?;
+    let file = fio::parse("the need", &jobs, &Isolated)?;
+    let placed = place(&file, &devices(layout), &[])?;
+    let options = Options { seed: how.seed, warm, ..Options::default() };
+    let mut simulation = Simulation::new(layout, placed, &options)?;
+    simulation.run_until(Instant::ZERO + Span::from_secs(RAMP + seconds))?;
+    let got = results(&simulation.report(), loads, &of);
+    let near = part_of(NEAR.start)..part_of(NEAR.end);
+    let is_near = |got: &Got| near.contains(&got.part());
     // At a saturated limit the queue grows during the whole run, so a latency that is met in a
     // short run must also be met in a longer one.
     let is_fast = |got: &Got| got.asked_latency.is_some() && got.is_fast();
-    if !got.iter().any(|(_, got)| is_near(got) || is_fast(got)) {
-        return Ok((got, sample));
+    if longer.is_none() || !got.iter().any(|(_, got)| is_near(got) || is_fast(got)) {
+        return Ok((got, simulation.sample()));
     }
-    let most = seconds * LONGER;
-    let longer = (REQUESTS * LONGER / all.max(1)).clamp(seconds * LEAST_LONGER, most);
-    let (mut longer, sample) = run_for(longer, layout, loads, how.seed, &of)?;
+    simulation.run_until(Instant::FAR)?;
+    let mut longer = results(&simulation.report(), loads, &of);
     for ((_, own), (_, before)) in longer.iter_mut().zip(&got) {
         own.grows = own.median > before.median + before.median / GROWS;
     }
-    Ok((longer, sample))
+    Ok((longer, simulation.sample()))
 }
 
 /// Lists all roles with the index and database of their load.
@@ -429,16 +447,18 @@ fn roles<'l>(
     all.flat_map(|(at, load)| load.need.roles.iter().map(move |own| (at, load.database, own)))
 }
 
-fn run_for(
-    seconds: u64,
+/// Returns the jobs of a run of `seconds` after its ramp, and the exports whose caches are warm.
+fn jobs(
     layout: &Layout,
     loads: &[Load<'_>],
-    seed: u64,
+    seconds: u64,
     of: &impl Fn(&RoleNeed) -> Arrivals,
-) -> Result<(Vec<(usize, Got)>, Sample), VerifyError> {
+) -> Result<(String, Vec<String>), VerifyError> {
+    let all: u64 = roles(loads).map(|(.., own)| of(own).rate).sum();
+    let depth = (all / DEPTH.0).clamp(*DEPTH.1.start(), *DEPTH.1.end());
     let mut text = format!(
         "[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={seconds}\nramp_time={RAMP}\n\
-         io_submit_mode=offload\niodepth=4096\n"
+         io_submit_mode=offload\niodepth={depth}\n"
     );
     let mut warm = Vec::new();
     for (load, database, own) in roles(loads).filter(|(.., own)| of(own).rate > 0) {
@@ -457,13 +477,16 @@ fn run_for(
             }
         }
     }
-    let file = fio::parse("the need", &text, &Isolated)?;
-    let placed = place(&file, &devices(layout), &[])?;
     warm.dedup();
-    let options = Options { seed, warm, ..Options::default() };
-    let mut simulation = Simulation::new(layout, placed, &options)?;
-    simulation.run_until(Instant::FAR)?;
-    let report = simulation.report();
+    Ok((text, warm))
+}
+
+/// Returns the results of the roles so far, each with the index of its load.
+fn results(
+    report: &RunReport,
+    loads: &[Load<'_>],
+    of: &impl Fn(&RoleNeed) -> Arrivals,
+) -> Vec<(usize, Got)> {
     let got = roles(loads).map(|(load, _, own)| {
         let Arrivals { rate: asked, request, bytes } = of(own);
         let prefix = prefix(load, own.role);
@@ -485,7 +508,7 @@ fn run_for(
             Got { role, request, asked, bytes, got, latency, median, p99, asked_latency, grows };
         (load, own)
     });
-    Ok((got.collect(), simulation.sample()))
+    got.collect()
 }
 
 /// Returns the prefix of the names of a role's jobs.
