@@ -20,8 +20,11 @@
 //! - If a sync fails, what is unflushed is written again before the next flush: a server may have dropped
 //!   it, and would call the flush a success.
 //! - A durable write that was answered is not kept, and neither is what it has overwritten.
+//! - A sample of what is durable is dropped when a change of its bytes is sent. While there is no connection, all
+//!   samples are what a server that keeps its word returns.
 
 use crate::unflushed::{Payload, Unflushed};
+use crate::witness::{Sample, Witness};
 use std::collections::{BTreeMap, VecDeque};
 use weir_proto::Errno;
 
@@ -155,6 +158,7 @@ pub(crate) struct Book<T> {
     /// Bytes of writes in flight, which will be unflushed.
     sent_writes: u64,
     unflushed: Unflushed,
+    witness: Witness,
     /// Most bytes of unflushed writes.
     most: u64,
     /// The number of writes that were answered.
@@ -179,6 +183,7 @@ impl<T> Book<T> {
             sent_bytes: 0,
             sent_writes: 0,
             unflushed: Unflushed::default(),
+            witness: Witness::default(),
             most,
             answered: 0,
             // The callers' ids are even, the book's own are odd.
@@ -295,6 +300,9 @@ impl<T> Book<T> {
         let may_be_durable = self.takes_durable && !self.is_syncing();
         let action = if may_be_durable { op.action } else { op.action.into_ordinary() };
         let op = Op { covers: self.answered, action, ..op };
+        if op.action.changes() {
+            self.witness.cut(op.offset, op.action.len());
+        }
         self.sent_bytes += op.action.moves();
         self.sent_writes += if op.again { 0 } else { op.action.keeps() };
         let order = Order { id, offset: op.offset, action: op.action.clone() };
@@ -327,9 +335,10 @@ impl<T> Book<T> {
             }
             (Action::WriteDurably(payload), Ok(())) => {
                 self.unflushed.cut(op.offset, payload.len());
+                self.witness.add([(op.offset, &payload)].into_iter());
             }
             (Action::WriteDurably(_), Err(_)) => self.doubtful = true,
-            (Action::Flush, Ok(())) => self.unflushed.forget(op.covers),
+            (Action::Flush, Ok(())) => self.flushed(op.covers),
             (Action::Flush, Err(errno)) => self.flush_failed(errno),
             _ => {}
         }
@@ -345,6 +354,23 @@ impl<T> Book<T> {
         }
         replay.failed = Some(errno);
         Ok(())
+    }
+
+    /// Takes in that all writes up to the `number`th are durable.
+    fn flushed(&mut self, number: u64) {
+        let Self { unflushed, witness, sent, .. } = self;
+        let is_changing = |offset: u64, len: u64| {
+            let mut changes = sent.values().filter(|op| op.action.changes());
+            changes.any(|op| op.offset < offset + len && offset < op.offset + op.action.len())
+        };
+        let durable = unflushed.up_to(number).into_iter();
+        witness.add(durable.filter(|(offset, payload)| !is_changing(*offset, payload.len())));
+        unflushed.forget(number);
+    }
+
+    /// Returns samples of what the server has confirmed as durable.
+    pub(crate) fn samples(&self) -> Vec<Sample> {
+        self.witness.samples()
     }
 
     /// Keeps in mind that what the flush should have covered may be lost. Waiting flushes, and

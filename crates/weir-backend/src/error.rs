@@ -50,6 +50,17 @@ pub enum BackendError {
         /// The error of the server.
         errno: Errno,
     },
+    /// The server has not kept what it confirmed as durable.
+    #[error(
+        "it came back without the {bytes} bytes at {offset} that it had flushed: it does not keep what it flushes, or \
+         something else has written to it; stop Weir and check the data"
+    )]
+    Forgot {
+        /// The first byte.
+        offset: u64,
+        /// The length.
+        bytes: u64,
+    },
     /// A file or device that cannot be used.
     #[error("{0}")]
     File(String),

@@ -15,6 +15,7 @@
 //! | [`error`] | reasons why a backend cannot be used |
 //! | `book` | requests and their order, without sockets and clock |
 //! | `unflushed` | answered writes that no flush covers |
+//! | `witness` | samples of what a server has made durable, to be read after a reconnect |
 //! | `deadlines` | the ends of the timeouts of requests |
 //! | `line`, `pump` | the thread of a volume, and the way to it |
 //! | `dial`, `redial` | connections, and the checks of what a server offers |
@@ -39,6 +40,7 @@ mod pump;
 mod redial;
 pub mod remote;
 mod unflushed;
+mod witness;
 
 pub use condition::{Condition, State};
 pub use error::BackendError;

@@ -303,8 +303,9 @@ impl Pump {
         let wait = self.wait;
         self.line.gauge.set(State::Lost { reason: lost.to_string() });
         let (line, place) = (Arc::clone(&self.line), self.place.clone());
+        let samples = self.book.samples();
         let dialler = thread::Builder::new().name("weir-nbd-dial".to_owned());
-        if let Err(source) = dialler.spawn(move || redial(&line, &place, old, wait)) {
+        if let Err(source) = dialler.spawn(move || redial(&line, &place, (old, samples), wait)) {
             self.fail(format!("starting a thread: {source}"));
         }
     }

@@ -1,6 +1,7 @@
 //! Answered writes that no flush covers: a map without overlaps, so they can be written again in any
 //! order.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -33,6 +34,11 @@ impl Payload {
             Self::Bytes { len, .. } => *len as u64,
             Self::Zeros { .. } => 0,
         }
+    }
+
+    /// Returns its first bytes, at most `most`.
+    pub(crate) fn start(&self, most: u64) -> Self {
+        self.part(0, self.len().min(most))
     }
 
     /// Returns a part of it. Small parts are copied, so that they do not keep the whole.
@@ -115,6 +121,14 @@ impl Unflushed {
         let piece = self.pieces.remove(&at)?;
         self.held -= ENTRY + piece.payload.held();
         Some(piece)
+    }
+
+    /// Returns all up to the `number`th, the newest first.
+    pub(crate) fn up_to(&self, number: u64) -> Vec<(u64, &Payload)> {
+        let pieces = self.pieces.iter().filter(|(_, piece)| piece.number <= number);
+        let mut pieces: Vec<_> = pieces.collect();
+        pieces.sort_unstable_by_key(|(_, piece)| Reverse(piece.number));
+        pieces.into_iter().map(|(at, piece)| (*at, &piece.payload)).collect()
     }
 
     /// Forgets all up to the `number`th, which are durable.

@@ -172,6 +172,7 @@ impl World {
             Event::Cut => self.lose(),
             Event::Connect(takes_durable) => {
                 if !self.book.online {
+                    self.check_samples();
                     self.takes_durable = *takes_durable;
                     self.book.connected(*takes_durable);
                 }
@@ -292,6 +293,14 @@ impl World {
         }
     }
 
+    /// A server that keeps its word has all samples.
+    fn check_samples(&self) {
+        for sample in self.book.samples() {
+            let found = &self.volatile[usize::try_from(sample.offset).unwrap()..];
+            assert!(sample.is_in(found), "{sample:?}: {found:?}");
+        }
+    }
+
     /// Lets everything end well, and checks each byte.
     fn settle(&mut self) {
         self.fails = None;
@@ -380,6 +389,38 @@ fn a_durable_write_beside_another_sync_is_an_ordinary_one() {
     assert!(book.next().is_none(), "the flush waits until it is written again");
     assert_eq!(book.answered(again.id, Ok(())), Ok(None));
     assert!(matches!(book.next().unwrap().action, Action::Flush));
+}
+
+/// A change in flight may be executed or not, so it ends a sample before it is answered.
+#[test]
+fn what_is_durable_and_not_changing_is_sampled() {
+    let mut book: Book<Id> = Book::new(1 << 20);
+    book.connected(true);
+    let write = |book: &mut Book<Id>, id: Id, action, answers: bool| {
+        book.submit(id, id * 1024, action, id);
+        let order = book.next().unwrap();
+        if answers {
+            assert!(book.answered(order.id, Ok(())).is_ok());
+        }
+    };
+    write(&mut book, 2, Action::Write(bytes(1, 512)), true);
+    write(&mut book, 4, Action::Write(bytes(1, 512)), true);
+    assert!(book.samples().is_empty());
+    book.submit(6, 0, Action::Flush, 6);
+    let flush = book.next().unwrap();
+    // One of them is written again before the flush is answered.
+    book.submit(8, 4 * 1024, Action::Write(bytes(2, 512)), 8);
+    let newer = book.next().unwrap();
+    assert_eq!(book.answered(flush.id, Ok(())), Ok(Some(stored(6))));
+    let offsets = |book: &Book<Id>| book.samples().iter().map(|own| own.offset).collect::<Vec<_>>();
+    assert_eq!(offsets(&book), [2048]);
+    assert_eq!(book.answered(newer.id, Ok(())), Ok(Some(stored(8))));
+    write(&mut book, 10, Action::WriteDurably(bytes(3, 512)), true);
+    assert_eq!(offsets(&book), [10 * 1024, 2048]);
+    book.submit(12, 10 * 1024 + 511, Action::Write(bytes(4, 1)), 12);
+    assert_eq!(offsets(&book).len(), 2, "it is not sent");
+    assert!(book.next().is_some());
+    assert_eq!(offsets(&book), [2048]);
 }
 
 #[test]

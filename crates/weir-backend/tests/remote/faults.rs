@@ -129,6 +129,38 @@ fn a_server_that_comes_back_as_another_is_not_used() {
     assert!(reason.starts_with("it did not take 4096 bytes at 0 again"), "{reason}");
 }
 
+/// The memory of nbdkit confirms every flush, and is empty after a restart.
+#[test]
+fn a_server_that_forgets_what_it_has_flushed_is_not_used() {
+    if !has("nbdkit") {
+        return;
+    }
+    for durably in [false, true] {
+        let place = Place::new();
+        let mut server = place.nbdkit(&["memory", "4M"]);
+        let (store, heard) = place.open(Span::from_secs(30)).unwrap();
+        if durably {
+            assert!(store.write_durably(8192, &[1; 4096]).unwrap());
+        } else {
+            store.write_at(8192, &[1; 4096]).unwrap();
+            store.sync().unwrap();
+        }
+        server.kill();
+        let _server = place.nbdkit(&["memory", "4M"]);
+        let State::Failed { reason } =
+            heard.wait_for(|state| matches!(state, State::Failed { .. }))
+        else {
+            unreachable!("it was waited for");
+        };
+        assert!(
+            reason.starts_with("it came back without the 4096 bytes at 8192"),
+            "{reason}"
+        );
+        let error = store.read_at(0, &mut [0; 512]).unwrap_err().to_string();
+        assert!(error.contains(&reason), "{error}");
+    }
+}
+
 #[test]
 fn a_server_that_is_away_is_waited_for() {
     if !has("nbdkit") {
