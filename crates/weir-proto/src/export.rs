@@ -1,7 +1,7 @@
 //! The description of an export by its server.
 
 use crate::error::ProtoError;
-use crate::wire::{MAX_PAYLOAD, flags};
+use crate::wire::{COMMON_PAYLOAD, MAX_PAYLOAD, flags};
 use alloc::string::String;
 use weir_units::Bytes;
 
@@ -65,7 +65,10 @@ pub struct BlockSizes {
 
 impl BlockSizes {
     /// The defaults of the protocol, with an explicit maximum: 1 byte, 4 KiB, 32 MiB.
-    pub const DEFAULT: Self = Self { minimum: 1, preferred: 4096, maximum: MAX_PAYLOAD };
+    pub const DEFAULT: Self = Self { minimum: 1, preferred: 4096, maximum: COMMON_PAYLOAD };
+
+    /// The same with the maximum of this crate, 64 MiB.
+    pub const LARGEST: Self = Self { maximum: MAX_PAYLOAD, ..Self::DEFAULT };
 
     /// Builds block sizes. Offsets and lengths are multiples of `minimum` and preferably of
     /// `preferred`; reads and writes have at most `maximum` bytes.
@@ -168,8 +171,10 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_is_never_longer_than_32_mib() {
-        assert_eq!(BlockSizes::new(1, 4096, u32::MAX).map(BlockSizes::max_payload), Ok(32 << 20));
+    fn a_payload_is_never_longer_than_64_mib() {
+        assert_eq!(BlockSizes::new(1, 4096, u32::MAX).map(BlockSizes::max_payload), Ok(64 << 20));
+        assert_eq!(BlockSizes::LARGEST.max_payload(), 64 << 20);
+        assert_eq!(BlockSizes::DEFAULT.max_payload(), 32 << 20);
         assert_eq!(BlockSizes::new(1, 4096, 65_536).map(BlockSizes::max_payload), Ok(65_536));
     }
 }

@@ -5,9 +5,11 @@
 /// Maximum length of the protocol's strings (export names, descriptions, messages) in bytes.
 pub const MAX_STRING: usize = 4096;
 
-/// Maximum read or write: the size that every NBD peer must accept, also advertised as the maximum
-/// block size.
-pub const MAX_PAYLOAD: u32 = 32 << 20;
+/// Maximum read or write that every NBD peer accepts. Clients keep to it unless a server advertises another.
+pub const COMMON_PAYLOAD: u32 = 32 << 20;
+
+/// Maximum read or write of this crate.
+pub const MAX_PAYLOAD: u32 = 64 << 20;
 
 /// Maximum length of option data and of replies to options. The longest useful ones contain a name,
 /// a few info types and a few queries.

@@ -359,7 +359,7 @@ fn broken_replies_are_fatal() {
 
 #[test]
 fn a_chunk_that_is_too_long_is_refused_by_its_length_alone() {
-    const LONGEST: u32 = (32 << 20) + (64 << 10);
+    const LONGEST: u32 = (64 << 20) + (64 << 10);
     let parse = |length: u32| {
         let header = [&chunk(1, 1, b"")[..16], &length.to_be_bytes()].concat();
         match parse_reply(&header, &client_session(true), |_| None)? {

@@ -188,7 +188,7 @@ impl Directory {
             description: served.description.clone(),
             size: Bytes::ZERO,
             flags: TransmissionFlags::HAS_FLAGS,
-            block: BlockSizes::DEFAULT,
+            block: BlockSizes::LARGEST,
         }
     }
 
@@ -202,7 +202,7 @@ impl Directory {
                 flags: TransmissionFlags::HAS_FLAGS
                     | TransmissionFlags::READ_ONLY
                     | TransmissionFlags::CAN_MULTI_CONN,
-                block: BlockSizes::DEFAULT,
+                block: BlockSizes::LARGEST,
             });
         }
         let device = served.device;
@@ -225,7 +225,7 @@ impl Directory {
                 .into_iter()
                 .chain(read_only)
                 .fold(TransmissionFlags::HAS_FLAGS, |all, flag| all | flag),
-            block: BlockSizes::DEFAULT,
+            block: BlockSizes::LARGEST,
         })
     }
 }

@@ -87,7 +87,8 @@ impl Encryption {
     ) -> io::Result<Self> {
         let session = ServerConnection::new(Arc::clone(&tls.0)).map_err(invalid)?;
         let mut session = Box::new(session);
-        while session.is_handshaking() {
+        // The last message is the server's in TLS 1.2, and the client waits for it before it sends anything.
+        while session.is_handshaking() || session.wants_write() {
             before()?;
             if session.wants_write() {
                 session.write_tls(&mut stream)?;

@@ -5,7 +5,7 @@
 
 use super::build;
 use super::results::{Outcome, Results};
-use super::running::Running;
+use super::running::{Running, free_port};
 use super::tap;
 use crate::error::XtaskError;
 use std::path::Path;
@@ -18,19 +18,31 @@ const LAYOUT: &str = "[[volume]]\nname = \"small\"\nsize = \"4 MiB\"\nunlimited 
 /// A check of `simple_test`.
 pub(super) struct Check {
     pub(super) name: &'static str,
-    /// Arguments of the client; `{}` stands for the folder of the server.
+    program: &'static str,
+    /// Arguments of the program; `{}` stands for the folder of the server, `{pki}` for that of the certificates and
+    /// `{port}` for the port.
     args: &'static [&'static str],
+    has_tls: bool,
 }
 
 const fn check(name: &'static str, args: &'static [&'static str]) -> Check {
-    Check { name, args }
+    Check { name, program: "./nbd-tester-client", args, has_tls: false }
+}
+
+/// Returns a check over TLS, with a server that demands certificates. They are Weir's own: the server does not read
+/// the suite's key, which has 2,432 bits.
+const fn encrypted(name: &'static str, args: &'static [&'static str]) -> Check {
+    Check { has_tls: true, ..check(name, args) }
 }
 
 const TRACE: &str = "integrity-test.tr";
 const HUGE: &str = "integrityhuge-test.tr";
 const UNIX: &str = "{}/nbd";
+const CERTIFICATE: &str = "{pki}/client-cert.pem";
+const KEY: &str = "{pki}/client-key.pem";
+const AUTHORITY: &str = "{pki}/ca-cert.pem";
 
-pub(super) const CHECKS: [Check; 7] = [
+pub(super) const CHECKS: [Check; 11] = [
     check("cfg1", &["-N", "small", "-u", UNIX]),
     check("cfgsize", &["-o", "-N", "small", "-u", UNIX]),
     check("write", &["-w", "-N", "small", "-u", UNIX]),
@@ -38,6 +50,61 @@ pub(super) const CHECKS: [Check; 7] = [
     check("handshake", &["-h", "-N", "small", "-u", UNIX]),
     check("integrity", &["-i", "-t", TRACE, "-N", "traced", "-u", UNIX]),
     check("integrityhuge", &["-i", "-t", HUGE, "-N", "traced", "-u", UNIX]),
+    Check { program: "../../nbd-client", ..check("list", &["-l", "-u", UNIX]) },
+    encrypted(
+        "tls",
+        &[
+            "-i",
+            "-t",
+            TRACE,
+            "-N",
+            "traced",
+            "-C",
+            CERTIFICATE,
+            "-K",
+            KEY,
+            "-A",
+            AUTHORITY,
+            "localhost",
+            "{port}",
+        ],
+    ),
+    encrypted(
+        "tlshuge",
+        &[
+            "-i",
+            "-t",
+            HUGE,
+            "-N",
+            "traced",
+            "-C",
+            CERTIFICATE,
+            "-K",
+            KEY,
+            "-A",
+            AUTHORITY,
+            "-H",
+            "localhost",
+            "127.0.0.1",
+            "{port}",
+        ],
+    ),
+    encrypted(
+        "tlswrongcert",
+        &[
+            "-t",
+            TRACE,
+            "-N",
+            "traced",
+            "-C",
+            "certs/selfsigned-cert.pem",
+            "-K",
+            "certs/selfsigned-key.pem",
+            "-F",
+            "localhost",
+            "{port}",
+        ],
+    ),
 ];
 
 /// Builds the client, and runs each check on a new server.
@@ -53,24 +120,40 @@ pub(super) fn run(
         ("make", &["-C", "tests/run", "nbd-tester-client"]),
     ];
     steps.iter().try_for_each(|(program, args)| build(checkout, program, args))?;
+    let system = |source| XtaskError::System { doing: "making a folder", source };
+    let certificates = tempfile::Builder::new().prefix("weir-nbd-").tempdir().map_err(system)?;
+    let weir_name = weir.display().to_string();
+    build(certificates.path(), &weir_name, &["cert", "pki", "--nbd", "--name", "localhost"])?;
+    let certificates = certificates.path().join("pki");
     let wants = results.wants();
     for check in CHECKS.iter().filter(|check| wants(check.name)) {
-        results.take(check.name, &check.run(checkout, weir)?)?;
+        results.take(check.name, &check.run(checkout, weir, &certificates)?)?;
     }
     Ok(())
 }
 
 impl Check {
-    fn run(&self, checkout: &Path, weir: &Path) -> Result<Outcome, XtaskError> {
-        let args = ["serve", "{}/layout.toml", "--nbd", "unix:{}/nbd"];
+    fn run(&self, checkout: &Path, weir: &Path, pki: &Path) -> Result<Outcome, XtaskError> {
+        let (pki, port) = (pki.display().to_string(), free_port()?.to_string());
+        let tcp = format!("tcp:127.0.0.1:{port}");
+        let args = match self.has_tls {
+            false => vec!["serve", "{}/layout.toml", "--nbd", "unix:{}/nbd"],
+            true => {
+                let tls = ["--tls-certificates", &pki, "--tls-verify-peer"];
+                [&["serve", "{}/layout.toml", "--nbd", &tcp][..], &tls].concat()
+            }
+        };
         let running = Running::start(weir, LAYOUT, &args)?;
         let place = running.path("").display().to_string();
         let folder = checkout.join("tests/run");
-        let client = folder.join("nbd-tester-client");
-        let mut command = tap::bounded(&client);
-        command.args(self.args.iter().map(|arg| arg.replace("{}", place.trim_end_matches('/'))));
+        let mut command = tap::bounded(self.program);
+        command.args(self.args.iter().map(|arg| {
+            let arg = arg.replace("{pki}", &pki).replace("{port}", &port);
+            arg.replace("{}", place.trim_end_matches('/'))
+        }));
         command.current_dir(&folder).stdin(Stdio::null());
-        let output = command.output().map_err(XtaskError::file("starting", &client))?;
+        let program = folder.join(self.program);
+        let output = command.output().map_err(XtaskError::file("starting", &program))?;
         running.stop()?;
         let said = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
         let last = said.lines().last().unwrap_or_default().to_owned();

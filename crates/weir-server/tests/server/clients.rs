@@ -104,7 +104,7 @@ fn a_request_beyond_the_end_is_refused_and_the_next_is_served() {
     check(&request(Command::WriteZeroes, 7, end, 1), Err(Errno::NoSpc));
     check(&[request(Command::Write, 7, end - 1, 2), vec![1, 2]].concat(), Err(Errno::NoSpc));
     check(&request(Command::Read, 7, 0, 0), Err(Errno::Inval));
-    check(&request(Command::Read, 7, 0, (32 << 20) + 1), Err(Errno::Inval));
+    check(&request(Command::Read, 7, 0, (64 << 20) + 1), Err(Errno::Inval));
     check(&request(Command::Read, 7, end - 2, 2), Ok(vec![0, 0]));
     let status = server.status();
     let export = &status.hosts[0].exports[0];
@@ -117,21 +117,21 @@ fn an_oversized_write_is_refused_and_its_payload_passed_over() {
     let place = Place::new();
     let _server = place.serve(&unlimited("256 MiB", &["v"]));
     let mut raw = Raw::open(&place.socket(), "v");
-    let length = (32 << 20) + 1;
+    let length = (64 << 20) + 1;
     raw.send(&request(Command::Write, 1, 0, length));
     // Sent in pieces, so that the payload arrives in many reads.
     let piece = vec![0xEE; 1 << 20];
-    (0..32).for_each(|_| raw.send(&piece));
+    (0..64).for_each(|_| raw.send(&piece));
     raw.send(&[0xEE]);
     raw.send(&request(Command::Read, 2, 0, 4));
     assert_eq!(raw.answer(), Some((1, Err(Errno::Inval))));
     assert_eq!(raw.answer(), Some((2, Ok(vec![0; 4]))));
     // The largest that is allowed, in both directions.
     raw.send(&request(Command::Write, 3, 0, length - 1));
-    (0..32).for_each(|_| raw.send(&piece));
+    (0..64).for_each(|_| raw.send(&piece));
     assert_eq!(raw.answer(), Some((3, Ok(vec![]))));
     raw.send(&request(Command::Read, 4, 0, length - 1));
-    assert_eq!(raw.answer(), Some((4, Ok(vec![0xEE; 32 << 20]))));
+    assert_eq!(raw.answer(), Some((4, Ok(vec![0xEE; 64 << 20]))));
 }
 
 /// A client that gets an error before it has sent the payload takes that for a defect.
@@ -141,7 +141,7 @@ fn the_error_of_a_write_comes_after_its_payload() {
     let _server = place.serve(&unlimited("1 MiB", &["v"]));
     let mut raw = Raw::open(&place.socket(), "v");
     for (offset, length, errno) in
-        [(0, (32 << 20) + 1, Errno::Inval), (1 << 20, 4096, Errno::NoSpc)]
+        [(0, (64 << 20) + 1, Errno::Inval), (1 << 20, 4096, Errno::NoSpc)]
     {
         raw.send(&request(Command::Write, 1, offset, length));
         (1..length / 4096).for_each(|_| raw.send(&[0xEE; 4096]));

@@ -91,7 +91,7 @@ fn nbdinfo_finds_what_is_promised() {
     }
     assert_eq!(export["block_size_minimum"], 1);
     assert_eq!(export["block_size_preferred"], 4096);
-    assert_eq!(export["block_size_maximum"], 32 << 20);
+    assert_eq!(export["block_size_maximum"], 64 << 20);
 
     let list = json(&["--list", &uri(&place, "")]);
     let listed = list["exports"].as_array().expect("a list").iter();

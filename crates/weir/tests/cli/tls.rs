@@ -80,6 +80,21 @@ fn clients_with_a_certificate_read_and_write() {
     server.stop();
 }
 
+/// The last message of the handshake is then the server's: a client that waits for it hung.
+#[test]
+fn a_client_of_tls_1_2_is_served() {
+    needs!("nbdinfo");
+    let place = Place::new();
+    let (server, port) = serve(&place, &["--tls-verify-peer"]);
+    fs::write(place.path("gnutls"), "[overrides]\ndisabled-version = tls1.3\n").expect("a file");
+    let pki = place.path("pki").display().to_string();
+    let uri = format!("nbds://localhost:{port}/data?tls-certificates={pki}");
+    let mut info = Command::new("nbdinfo");
+    info.args(["--size", &uri]).env("GNUTLS_SYSTEM_PRIORITY_FILE", place.path("gnutls"));
+    assert_eq!(run(info), (format!("{SIZE}\n"), String::new(), Some(0)));
+    server.stop();
+}
+
 #[test]
 fn others_learn_nothing() {
     needs!("nbdinfo");
