@@ -24,7 +24,7 @@
 //!   samples are what a server that keeps its word returns.
 
 use crate::unflushed::{Payload, Unflushed};
-use crate::witness::{Sample, Witness};
+use crate::witness::{self, Sample, Witness};
 use std::collections::{BTreeMap, VecDeque};
 use weir_proto::Errno;
 
@@ -328,16 +328,22 @@ impl<T> Book<T> {
         match (op.action, result) {
             (Action::Write(payload), result) => {
                 self.sent_writes -= payload.held();
-                if result.is_ok() {
-                    self.answered += 1;
-                    self.unflushed.add(op.offset, payload, self.answered);
+                match result {
+                    Ok(()) => {
+                        self.answered += 1;
+                        self.unflushed.add(op.offset, payload, self.answered);
+                    }
+                    Err(_) => self.unflushed.doubt(op.offset, payload.len()),
                 }
             }
             (Action::WriteDurably(payload), Ok(())) => {
                 self.unflushed.cut(op.offset, payload.len());
-                self.witness.add([(op.offset, &payload)].into_iter());
+                self.witness.add(op.offset, &payload);
             }
-            (Action::WriteDurably(_), Err(_)) => self.doubtful = true,
+            (Action::WriteDurably(payload), Err(_)) => {
+                self.doubtful = true;
+                self.unflushed.doubt(op.offset, payload.len());
+            }
             (Action::Flush, Ok(())) => self.flushed(op.covers),
             (Action::Flush, Err(errno)) => self.flush_failed(errno),
             _ => {}
@@ -358,13 +364,16 @@ impl<T> Book<T> {
 
     /// Takes in that all writes up to the `number`th are durable.
     fn flushed(&mut self, number: u64) {
-        let Self { unflushed, witness, sent, .. } = self;
+        let Self { unflushed, witness: samples, sent, .. } = self;
         let is_changing = |offset: u64, len: u64| {
             let mut changes = sent.values().filter(|op| op.action.changes());
             changes.any(|op| op.offset < offset + len && offset < op.offset + op.action.len())
         };
-        let durable = unflushed.up_to(number).into_iter();
-        witness.add(durable.filter(|(offset, payload)| !is_changing(*offset, payload.len())));
+        for (offset, payload) in unflushed.newest(number, witness::MOST) {
+            if !is_changing(offset, payload.len()) {
+                samples.add(offset, payload);
+            }
+        }
         unflushed.forget(number);
     }
 

@@ -7,12 +7,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use weir_client::{ClientError, Connection, Stop};
 use weir_proto::client::Session;
+use weir_proto::wire::COMMON_PAYLOAD;
 use weir_proto::{TransmissionFlags, Uri};
 use weir_units::{Bytes, Instant, Span};
 use weir_wall::Clock;
 
 /// The longest time for the connections and their handshakes.
 const PATIENCE: Span = Span::from_secs(10);
+
+/// The longest request, although a server may allow longer ones: several must fit into the memory for unflushed writes.
+const LONGEST: u32 = COMMON_PAYLOAD;
 
 /// The properties of an export on which requests rely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +45,7 @@ impl Terms {
         Ok(Self {
             size: session.size,
             block,
-            longest: session.block.max_payload() / block * block,
+            longest: session.block.max_payload().min(LONGEST) / block * block,
             zeroes: offers(TransmissionFlags::SEND_WRITE_ZEROES),
             fua: offers(TransmissionFlags::SEND_FUA),
             extents: session.meta_context.is_some(),
@@ -69,20 +73,20 @@ impl Terms {
 }
 
 /// Opens up to `most` connections, more than one only if the server allows it, within [`PATIENCE`] for
-/// all of them. `closing` ends the waits.
+/// all of them. `closing` ends the waits. `check` may use the first one, within that time, too.
 pub(crate) fn dial(
     uri: &Uri,
     most: u32,
     absence: Span,
     closing: &Arc<AtomicBool>,
+    check: impl FnOnce(&mut Connection, &Terms) -> Result<(), BackendError>,
 ) -> Result<(Vec<Connection>, Terms), BackendError> {
     let clock = Clock::start();
-    let first = open(uri, absence, closing, clock)?;
-    let terms = Terms::offered_in(first.session())?;
+    let (first, terms) = open(uri, absence, closing, clock, check)?;
     let mut all = vec![first];
     while terms.several && all.len() < most as usize {
-        let another = open(uri, absence, closing, clock)?;
-        terms.check(&Terms::offered_in(another.session())?)?;
+        let is_alike = |_: &mut Connection, own: &Terms| terms.check(own);
+        let (another, _) = open(uri, absence, closing, clock, is_alike)?;
         all.push(another);
     }
     Ok((all, terms))
@@ -93,7 +97,8 @@ fn open(
     absence: Span,
     closing: &Arc<AtomicBool>,
     clock: Clock,
-) -> Result<Connection, BackendError> {
+    check: impl FnOnce(&mut Connection, &Terms) -> Result<(), BackendError>,
+) -> Result<(Connection, Terms), BackendError> {
     let is_open = Arc::new(AtomicBool::new(false));
     let (closing, opened) = (Arc::clone(closing), Arc::clone(&is_open));
     // The connection keeps asking; once it is open, only the end of the volume stops it.
@@ -101,14 +106,20 @@ fn open(
         let is_late = !opened.load(Ordering::Acquire) && clock.now() > Instant::ZERO + PATIENCE;
         closing.load(Ordering::Acquire) || is_late
     });
-    let connection = Connection::open_until(uri, true, &stop).map_err(|error| match error {
-        ClientError::Stopped => ClientError::System {
+    let opened = Connection::open_until(uri, true, &stop).map_err(BackendError::from);
+    let checked = opened.and_then(|mut connection| {
+        let terms = Terms::offered_in(connection.session())?;
+        check(&mut connection, &terms)?;
+        Ok((connection, terms))
+    });
+    let (connection, terms) = checked.map_err(|error| match error {
+        BackendError::Client(ClientError::Stopped) => BackendError::Client(ClientError::System {
             context: "connecting",
             source: io::Error::new(io::ErrorKind::TimedOut, format!("no answer for {PATIENCE}")),
-        },
+        }),
         other => other,
     })?;
     is_open.store(true, Ordering::Release);
     connection.notice_absence(Duration::from_nanos(absence.nanos()))?;
-    Ok(connection)
+    Ok((connection, terms))
 }

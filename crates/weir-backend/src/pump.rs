@@ -6,7 +6,7 @@ use crate::deadlines::Deadlines;
 use crate::dial::Terms;
 use crate::error::BackendError;
 use crate::line::{Given, Line, Mail, NotGiven, Owner, Place};
-use crate::redial::{FIRST_WAIT, LONGEST_WAIT, redial};
+use crate::redial::{FIRST_WAIT, Known, LONGEST_WAIT, redial};
 use crate::unflushed::Payload;
 use std::collections::HashSet;
 use std::io;
@@ -215,10 +215,7 @@ impl Pump {
             }
         }
         let Some(dialled) = dialled.filter(|_| self.failed.is_none()) else { return };
-        let connected = dialled.and_then(|(connections, terms)| {
-            self.terms.check(&terms)?;
-            self.connect(connections)
-        });
+        let connected = dialled.and_then(|(connections, _)| self.connect(connections));
         if let Err(error) = connected {
             self.fail(error.to_string());
         }
@@ -303,9 +300,9 @@ impl Pump {
         let wait = self.wait;
         self.line.gauge.set(State::Lost { reason: lost.to_string() });
         let (line, place) = (Arc::clone(&self.line), self.place.clone());
-        let samples = self.book.samples();
+        let known = Known { terms: self.terms, samples: self.book.samples() };
         let dialler = thread::Builder::new().name("weir-nbd-dial".to_owned());
-        if let Err(source) = dialler.spawn(move || redial(&line, &place, (old, samples), wait)) {
+        if let Err(source) = dialler.spawn(move || redial(&line, &place, old, &known, wait)) {
             self.fail(format!("starting a thread: {source}"));
         }
     }

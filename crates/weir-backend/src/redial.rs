@@ -16,17 +16,41 @@ use weir_units::Span;
 pub(crate) const FIRST_WAIT: Span = Span::from_millis(50);
 pub(crate) const LONGEST_WAIT: Span = Span::from_secs(2);
 
+/// The facts about a server that hold after a loss of the connection.
+pub(crate) struct Known {
+    pub(crate) terms: Terms,
+    /// Bytes that it has confirmed as durable.
+    pub(crate) samples: Vec<Sample>,
+}
+
+impl Known {
+    /// Checks that the server offers what it did, and has the samples. A read that fails proves nothing.
+    fn check(&self, connection: &mut Connection, terms: &Terms) -> Result<(), BackendError> {
+        self.terms.check(terms)?;
+        let mut found = Vec::new();
+        for sample in &self.samples {
+            // Samples start at a block boundary, so whole blocks are read.
+            let long = sample.len().next_multiple_of(u64::from(terms.block));
+            found.resize(usize::try_from(long).unwrap_or(usize::MAX), 0);
+            match connection.read(sample.offset, &mut found) {
+                Ok(()) if sample.matches(&found) => {}
+                Ok(()) => {
+                    let (offset, bytes) = (sample.offset, sample.len());
+                    return Err(BackendError::Forgot { offset, bytes });
+                }
+                Err(ClientError::Failed(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Connects again, as often as it takes. What cannot change by waiting is handed on.
 ///
 /// Before, the server has to be done with the `old` connections, or a write that it still executes could
-/// overwrite a newer one. It may take as long as an answer. The first attempt comes after `first`. The `samples` are
-/// read before the server is used.
-pub(crate) fn redial(
-    line: &Line,
-    place: &Place,
-    (old, samples): (Vec<Connection>, Vec<Sample>),
-    first: Span,
-) {
+/// overwrite a newer one. It may take as long as an answer. The first attempt comes after `first`.
+pub(crate) fn redial(line: &Line, place: &Place, old: Vec<Connection>, known: &Known, first: Span) {
     let closing = Arc::clone(line.closing());
     let stop = Stop::new(move || closing.load(Ordering::Acquire));
     let patience = Duration::from_nanos(place.timeout.nanos());
@@ -44,8 +68,8 @@ pub(crate) fn redial(
     pause(line, first);
     while !line.is_closing() {
         let absence = place.timeout;
-        let dialled = dial(&place.uri, place.connections, absence, line.closing());
-        match dialled.and_then(|dialled| with_samples(dialled, &samples)) {
+        let check = |connection: &mut Connection, terms: &Terms| known.check(connection, terms);
+        match dial(&place.uri, place.connections, absence, line.closing(), check) {
             Err(BackendError::Client(error)) => {
                 line.gauge.set(State::Lost { reason: error.to_string() });
             }
@@ -57,30 +81,6 @@ pub(crate) fn redial(
         pause(line, wait);
         wait = (wait + wait).min(LONGEST_WAIT);
     }
-}
-
-/// Checks that a server has what it confirmed as durable before. It may fail to read it.
-fn with_samples(
-    (mut connections, terms): (Vec<Connection>, Terms),
-    samples: &[Sample],
-) -> Result<(Vec<Connection>, Terms), BackendError> {
-    let Some(connection) = connections.first_mut() else { return Ok((connections, terms)) };
-    let mut found = Vec::new();
-    for sample in samples {
-        // A block can be longer than a sample, which starts one.
-        let long = sample.len().next_multiple_of(u64::from(terms.block));
-        found.resize(usize::try_from(long).unwrap_or(usize::MAX), 0);
-        match connection.read(sample.offset, &mut found) {
-            Ok(()) if sample.is_in(&found) => {}
-            Ok(()) => {
-                let (offset, bytes) = (sample.offset, sample.len());
-                return Err(BackendError::Forgot { offset, bytes });
-            }
-            Err(ClientError::Failed(_)) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok((connections, terms))
 }
 
 /// Waits between two attempts. The end of the volume ends it.

@@ -121,7 +121,7 @@ impl RemoteStore {
     pub fn open(options: RemoteOptions) -> std::result::Result<Self, BackendError> {
         let RemoteOptions { uri, connections, timeout, hearing, given_up } = options;
         let line = Arc::new(Line::new(Gauge::new(hearing))?);
-        let (open, terms) = dial(&uri, connections, timeout, &given_up)?;
+        let (open, terms) = dial(&uri, connections, timeout, &given_up, |_, _| Ok(()))?;
         let export = Arc::new(Export { address: uri.to_string(), timeout });
         let place = Place { uri, connections, timeout };
         let pump = Pump::new(Arc::clone(&line), place, open, terms)?;

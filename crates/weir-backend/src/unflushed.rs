@@ -36,11 +36,6 @@ impl Payload {
         }
     }
 
-    /// Returns its first bytes, at most `most`.
-    pub(crate) fn start(&self, most: u64) -> Self {
-        self.part(0, self.len().min(most))
-    }
-
     /// Returns a part of it. Small parts are copied, so that they do not keep the whole.
     fn part(&self, from: u64, to: u64) -> Self {
         match self {
@@ -72,6 +67,8 @@ struct Piece {
     payload: Payload,
     /// The number of its answer.
     number: u64,
+    /// A later write of the same bytes has failed, so the server may have others.
+    is_doubtful: bool,
 }
 
 /// See the module.
@@ -90,7 +87,7 @@ impl Unflushed {
     /// Adds a write that was answered as the `number`th, over those before it.
     pub(crate) fn add(&mut self, offset: u64, payload: Payload, number: u64) {
         self.cut(offset, payload.len());
-        self.insert(offset, payload, number);
+        self.insert(offset, Piece { payload, number, is_doubtful: false });
     }
 
     /// Forgets a range.
@@ -102,19 +99,19 @@ impl Unflushed {
         let covered: Vec<u64> = self.pieces.range(first..end).map(|(at, _)| *at).collect();
         for at in covered {
             let Some(old) = self.remove(at) else { continue };
-            let (whole, number) = (old.payload.len(), old.number);
+            let whole = old.payload.len();
             if at < offset {
-                self.insert(at, old.payload.part(0, offset - at), number);
+                self.insert(at, Piece { payload: old.payload.part(0, offset - at), ..old });
             }
             if at + whole > end {
-                self.insert(end, old.payload.part(end - at, whole), number);
+                self.insert(end, Piece { payload: old.payload.part(end - at, whole), ..old });
             }
         }
     }
 
-    fn insert(&mut self, at: u64, payload: Payload, number: u64) {
-        self.held += ENTRY + payload.held();
-        self.pieces.insert(at, Piece { payload, number });
+    fn insert(&mut self, at: u64, piece: Piece) {
+        self.held += ENTRY + piece.payload.held();
+        self.pieces.insert(at, piece);
     }
 
     fn remove(&mut self, at: u64) -> Option<Piece> {
@@ -123,12 +120,28 @@ impl Unflushed {
         Some(piece)
     }
 
-    /// Returns all up to the `number`th, the newest first.
-    pub(crate) fn up_to(&self, number: u64) -> Vec<(u64, &Payload)> {
-        let pieces = self.pieces.iter().filter(|(_, piece)| piece.number <= number);
-        let mut pieces: Vec<_> = pieces.collect();
-        pieces.sort_unstable_by_key(|(_, piece)| Reverse(piece.number));
-        pieces.into_iter().map(|(at, piece)| (*at, &piece.payload)).collect()
+    /// Returns the newest `most` writes up to the `number`th, in any order, without those that a failed write may have
+    /// changed.
+    pub(crate) fn newest(&self, number: u64, most: usize) -> Vec<(u64, &Payload)> {
+        let pieces = self.pieces.iter();
+        let sure = pieces.filter(|(_, piece)| piece.number <= number && !piece.is_doubtful);
+        let mut sure: Vec<_> = sure.collect();
+        if sure.len() > most {
+            sure.select_nth_unstable_by_key(most, |(_, piece)| Reverse(piece.number));
+            sure.truncate(most);
+        }
+        sure.into_iter().map(|(at, piece)| (*at, &piece.payload)).collect()
+    }
+
+    /// Takes in that a write of this range has failed, and may have changed some of it.
+    pub(crate) fn doubt(&mut self, offset: u64, len: u64) {
+        for (at, piece) in self.pieces.range_mut(..offset + len).rev() {
+            // Pieces do not overlap, so those before this one end before it, too.
+            if at + piece.payload.len() <= offset {
+                return;
+            }
+            piece.is_doubtful = true;
+        }
     }
 
     /// Forgets all up to the `number`th, which are durable.

@@ -5,7 +5,7 @@ use crate::unflushed::Payload;
 use std::collections::VecDeque;
 
 /// Most samples. The newest are kept, since a server that syncs too late loses these.
-const MOST: usize = 32;
+pub(crate) const MOST: usize = 32;
 /// Most bytes of a sample.
 const LONGEST: u64 = 4 << 10;
 
@@ -13,27 +13,18 @@ const LONGEST: u64 = 4 << 10;
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
     pub(crate) offset: u64,
-    payload: Payload,
+    bytes: Box<[u8]>,
 }
 
 impl Sample {
-    fn new(offset: u64, payload: &Payload) -> Self {
-        Self { offset, payload: payload.start(LONGEST) }
-    }
-
     /// Returns the number of its bytes, at most 4 KiB.
     pub(crate) fn len(&self) -> u64 {
-        self.payload.len()
+        self.bytes.len() as u64
     }
 
     /// Returns whether `found` begins with its bytes.
-    pub(crate) fn is_in(&self, found: &[u8]) -> bool {
-        match &self.payload {
-            Payload::Bytes { all, start, len } => found.starts_with(&all[*start..start + len]),
-            Payload::Zeros { len, .. } => {
-                found.iter().zip(0..*len).all(|(byte, _)| *byte == 0) && found.len() as u64 >= *len
-            }
-        }
+    pub(crate) fn matches(&self, found: &[u8]) -> bool {
+        found.starts_with(&self.bytes)
     }
 }
 
@@ -42,12 +33,15 @@ impl Sample {
 pub(crate) struct Witness(VecDeque<Sample>);
 
 impl Witness {
-    /// Adds durable writes, given from the newest on.
-    pub(crate) fn add<'a>(&mut self, newest: impl Iterator<Item = (u64, &'a Payload)>) {
-        let new: Vec<Sample> =
-            newest.take(MOST).map(|(offset, payload)| Sample::new(offset, payload)).collect();
-        self.0.truncate(MOST - new.len());
-        new.into_iter().rev().for_each(|sample| self.0.push_front(sample));
+    /// Adds a durable write, which becomes the newest. Zeros are left out: an empty server has them, too.
+    pub(crate) fn add(&mut self, offset: u64, payload: &Payload) {
+        let Payload::Bytes { all, start, len } = payload else { return };
+        let len = usize::try_from(LONGEST).map_or(*len, |most| most.min(*len));
+        let bytes = &all[*start..start + len];
+        if bytes.iter().any(|byte| *byte != 0) {
+            self.0.truncate(MOST - 1);
+            self.0.push_front(Sample { offset, bytes: bytes.into() });
+        }
     }
 
     /// Forgets what a write is about to change.
@@ -69,41 +63,46 @@ mod tests {
     }
 
     fn offsets(witness: &Witness) -> Vec<u64> {
-        witness.samples().iter().map(|own| own.offset).collect()
+        witness.samples().iter().map(|own| own.offset / 512).collect()
     }
 
     #[test]
     fn the_newest_samples_are_kept_until_they_are_overwritten() {
         let (mut own, payload) = (Witness::default(), bytes(1, 512));
-        own.add((0..20).map(|n| (n * 512, &payload)));
-        own.add((100..120).map(|n| (n * 512, &payload)));
-        let expected = (100..120).chain(0..12).map(|n| n * 512);
-        assert_eq!(offsets(&own), expected.collect::<Vec<_>>());
+        (0..40).for_each(|n| own.add(n * 512, &payload));
+        assert_eq!(offsets(&own), (8..40).rev().collect::<Vec<_>>());
         own.cut(0, 11 * 512 + 1);
-        assert_eq!(offsets(&own), (100..120).map(|n| n * 512).collect::<Vec<_>>());
-        own.cut(110 * 512 - 1, 1);
-        own.cut(120 * 512, 512);
-        assert_eq!(offsets(&own).len(), 19);
-        own.add((0..50).map(|n| (n * 512, &payload)));
-        assert_eq!(offsets(&own), (0..32).map(|n| n * 512).collect::<Vec<_>>());
+        assert_eq!(offsets(&own), (12..40).rev().collect::<Vec<_>>());
+        own.cut(20 * 512 - 1, 1);
+        own.cut(40 * 512, 512);
+        assert_eq!(offsets(&own).len(), 27);
+        assert!(!offsets(&own).contains(&19));
     }
 
     #[test]
     fn a_sample_is_the_beginning_of_a_write_and_every_byte_of_it_counts() {
         let mut own = Witness::default();
-        let zeros = Payload::Zeros { len: 1 << 30, keeps_space: false };
-        own.add([(0, &bytes(1, 512)), (8192, &bytes(2, 8192)), (1 << 20, &zeros)].into_iter());
-        for (sample, (byte, len)) in own.samples().iter().zip([(1, 512), (2, 4096), (0, 4096)]) {
+        own.add(0, &bytes(1, 512));
+        own.add(8192, &bytes(2, 8192));
+        for (sample, (byte, len)) in own.samples().iter().zip([(2, 4096), (1, 512)]) {
             assert_eq!(sample.len(), len as u64);
             let mut found = vec![byte; len];
-            assert!(sample.is_in(&found) && !sample.is_in(&found[1..]));
+            assert!(sample.matches(&found) && !sample.matches(&found[1..]));
             found.push(9);
-            assert!(sample.is_in(&found), "what follows does not matter");
+            assert!(sample.matches(&found), "what follows does not matter");
             for at in [0, len - 1] {
                 let mut other = found.clone();
                 other[at] ^= 1;
-                assert!(!sample.is_in(&other));
+                assert!(!sample.matches(&other));
             }
         }
+    }
+
+    #[test]
+    fn zeros_prove_nothing() {
+        let mut own = Witness::default();
+        own.add(0, &Payload::Zeros { len: 4096, keeps_space: true });
+        own.add(4096, &bytes(0, 4096));
+        assert!(own.samples().is_empty());
     }
 }

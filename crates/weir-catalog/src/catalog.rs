@@ -123,15 +123,19 @@ impl Catalog {
         Ok(())
     }
 
-    /// Iterates over the editions in the order of their addition. Those that have not been used are read first, at
-    /// the same time.
+    /// Iterates over the editions in the order of their addition. Each is read when it is used for the first time.
     pub fn editions(&self) -> impl ExactSizeIterator<Item = &Edition> {
+        self.editions.iter().map(Slot::edition)
+    }
+
+    /// Reads all editions in parallel, for a caller that will use all of them.
+    pub fn read_all(&self) {
         thread::scope(|scope| {
             for own in self.editions.iter().filter(|own| !own.is_read()) {
-                scope.spawn(|| own.edition());
+                // Without a thread, it is read when it is used.
+                let _ = thread::Builder::new().spawn_scoped(scope, || own.edition());
             }
         });
-        self.editions.iter().map(Slot::edition)
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
@@ -163,6 +167,7 @@ impl Catalog {
     /// rules. Names may be qualified by a set or series.
     #[must_use]
     pub fn find(&self, name: &str) -> Vec<Found<'_>> {
+        self.read_all();
         let wanted = plain(name);
         let all = self.editions().flat_map(Found::all_of);
         all.filter(|found| found.answers_to(&wanted)).collect()

@@ -187,11 +187,14 @@ pub(crate) fn money(digits: &str, times: u128, by: u128) -> Option<Money> {
     /// Decimals that are kept; no price has more.
     const DECIMALS: usize = 15;
     let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
-    if decimals.len() > DECIMALS || whole.is_empty() {
+    let is_empty = whole.is_empty() && decimals.is_empty();
+    if is_empty || decimals.len() > DECIMALS {
         return None;
     }
     let number = |text: &str| match text {
         "" => Some(0),
+        // A sign is no digit.
+        text if !text.bytes().all(|byte| byte.is_ascii_digit()) => None,
         text => text.parse::<u64>().ok().map(u128::from),
     };
     let power = |exponent: usize| Some(10_u128.pow(u32::try_from(exponent).ok()?));
@@ -216,6 +219,9 @@ mod tests {
         assert_eq!(micros("0.388472", 730 * 80, 100), Some(226_867_648));
         assert_eq!(micros("0.000001", 1, 1), Some(1));
         assert_eq!((micros("3.", 1, 1), micros("3.5", 1, 1)), (Some(3_000_000), Some(3_500_000)));
-        assert_eq!((micros("", 1, 1), micros("x", 1, 1), micros("1.x", 1, 1)), (None, None, None));
+        assert_eq!(micros(".5", 1, 1), Some(500_000));
+        for wrong in ["", ".", "x", "1.x", "+1", "1.+5", "1.2.3", "1.0000000000000001"] {
+            assert_eq!(micros(wrong, 1, 1), None, "{wrong}");
+        }
     }
 }

@@ -73,7 +73,7 @@ impl Packed {
     }
 }
 
-/// The headings of a table. There are few, so that a search is faster than a hash.
+/// The headings of a table. There are few, so a search is faster than a hash.
 #[derive(Debug)]
 pub(crate) struct Heads(Vec<String>);
 

@@ -13,7 +13,7 @@ use crate::demand::LARGEST;
 use crate::need::{Need, RoleNeed};
 use crate::share::{WHOLE, pro_rata};
 use std::fmt::Write as _;
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 use weir_catalog::{Catalog, Edition};
 use weir_core::{GateLimits, Limit};
 use weir_layout::{Export, File, Host, Layout, LayoutError, Role};
@@ -43,9 +43,11 @@ const LONGER: u64 = 6;
 /// need time as well as requests.
 const LEAST_LONGER: u64 = 3;
 
-/// Requests in flight: those that arrive in this part of a second (one twentieth), within these limits. An open load
-/// that waits for completions would state a lower rate.
-const DEPTH: (u64, RangeInclusive<u64>) = (20, 4_096..=65_536);
+/// Queue depth of a job: the arrivals of a twentieth of a second, within these limits. Arrivals that wait for
+/// completions would lower the rate.
+const DEPTH_PER_SECOND: u64 = 20;
+const LEAST_DEPTH: u64 = 4_096;
+const MOST_DEPTH: u64 = 65_536;
 
 /// If the median of a longer run is longer by more than this part (one fourth), the queue grows.
 const GROWS: u64 = 4;
@@ -407,16 +409,9 @@ fn run(
     of: impl Fn(&RoleNeed) -> Arrivals,
 ) -> Result<(Vec<(usize, Got)>, Sample), VerifyError> {
     let all: u64 = roles(loads).map(|(.., own)| of(own).rate).sum();
-    let all = all.max(1);
-    let (seconds, longer) = match how.is_quick {
-        true => ((QUICK_REQUESTS / all).clamp(2, 10), None),
-        false => {
-            let seconds = (REQUESTS / all).clamp(1, 10);
-            let within = (seconds * LEAST_LONGER, seconds * LONGER);
-            (seconds, Some((REQUESTS * LONGER / all).clamp(within.0, within.1)))
-        }
-    };
-    let (jobs, warm) = jobs(layout, loads, longer.unwrap_or(seconds), &of)?;
+    let (seconds, longer) = durations(all, how.is_quick);
+    let depth = (all / DEPTH_PER_SECOND).clamp(LEAST_DEPTH, MOST_DEPTH);
+    let (jobs, warm) = jobs(layout, loads, (longer.unwrap_or(seconds), depth), &of)?;
     let file = fio::parse("the need", &jobs, &Isolated)?;
     let placed = place(&file, &devices(layout), &[])?;
     let options = Options { seed: how.seed, warm, ..Options::default() };
@@ -447,15 +442,25 @@ fn roles<'l>(
     all.flat_map(|(at, load)| load.need.roles.iter().map(move |own| (at, load.database, own)))
 }
 
-/// Returns the jobs of a run of `seconds` after its ramp, and the exports whose caches are warm.
+/// Returns the seconds of a run of so many requests per second, and of its longer version, which a quick run does not
+/// have.
+fn durations(rate: u64, is_quick: bool) -> (u64, Option<u64>) {
+    let rate = rate.max(1);
+    if is_quick {
+        return ((QUICK_REQUESTS / rate).clamp(2, 10), None);
+    }
+    let seconds = (REQUESTS / rate).clamp(1, 10);
+    let longer = REQUESTS * LONGER / rate;
+    (seconds, Some(longer.clamp(seconds * LEAST_LONGER, seconds * LONGER)))
+}
+
+/// Returns the jobs of a run of `seconds` after its ramp, with this queue depth, and the exports whose caches are warm.
 fn jobs(
     layout: &Layout,
     loads: &[Load<'_>],
-    seconds: u64,
+    (seconds, depth): (u64, u64),
     of: &impl Fn(&RoleNeed) -> Arrivals,
 ) -> Result<(String, Vec<String>), VerifyError> {
-    let all: u64 = roles(loads).map(|(.., own)| of(own).rate).sum();
-    let depth = (all / DEPTH.0).clamp(*DEPTH.1.start(), *DEPTH.1.end());
     let mut text = format!(
         "[global]\nioengine=libaio\ndirect=1\ntime_based\nruntime={seconds}\nramp_time={RAMP}\n\
          io_submit_mode=offload\niodepth={depth}\n"
@@ -544,6 +549,24 @@ mod tests {
         // A throughput is met by requests, which are no whole number of it.
         let throughput = |done| Got { bytes: Some(1000 << 10), ..got(126, done) };
         assert!(throughput(122.6).has_rate() && !throughput(122.4).has_rate());
+    }
+
+    /// The documentation states these durations.
+    #[test]
+    fn a_run_has_400_000_requests_and_a_longer_one_six_times_as_many() {
+        for (rate, seconds, longer) in [
+            (0, 10, 60),
+            (40_000, 10, 60),
+            (100_000, 4, 24),
+            (400_000, 1, 6),
+            (600_000, 1, 4),
+            (800_000, 1, 3),
+            (2_000_000, 1, 3),
+        ] {
+            assert_eq!(durations(rate, false), (seconds, Some(longer)), "{rate}");
+        }
+        assert_eq!(durations(1_000, true), (10, None));
+        assert_eq!(durations(1_000_000, true), (2, None));
     }
 
     #[test]

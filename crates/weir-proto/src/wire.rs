@@ -8,7 +8,7 @@ pub const MAX_STRING: usize = 4096;
 /// Maximum read or write that every NBD peer accepts. Clients keep to it unless a server advertises another.
 pub const COMMON_PAYLOAD: u32 = 32 << 20;
 
-/// Maximum read or write of this crate.
+/// Largest read or write that this crate sends or accepts.
 pub const MAX_PAYLOAD: u32 = 64 << 20;
 
 /// Maximum length of option data and of replies to options. The longest useful ones contain a name,

@@ -209,6 +209,9 @@ pub struct ExportStatus {
     pub requests: u64,
     /// Failed requests.
     pub errors: u64,
+    /// The last error of its storage.
+    #[serde(default)]
+    pub last_failure: Option<FailureStatus>,
     /// Requests to a page blob that were rejected because they would have waited too long. Clients
     /// retry them.
     #[serde(default)]
@@ -229,6 +232,15 @@ pub struct ExportStatus {
     /// The clients that may reach it over TCP; all if absent.
     #[serde(default)]
     pub allowed_clients: Option<String>,
+}
+
+/// A request that failed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureStatus {
+    /// The error.
+    pub reason: String,
+    /// Nanoseconds since its answer.
+    pub ago_ns: u64,
 }
 
 /// An NBD connection to an export.
@@ -815,6 +827,17 @@ impl StatusReport {
         table
     }
 
+    fn failures_table(&self) -> Table {
+        let heads = ["export", "last error|reason", "ago|", "|ago_ns"];
+        let mut table = Table::new("", &heads).named("failures");
+        for e in self.now.hosts.iter().flat_map(|host| &host.exports) {
+            let Some(last) = &e.last_failure else { continue };
+            let ago = lasting(float(last.ago_ns) / 1e9);
+            table.row(cells![e.name.as_str(), last.reason.as_str(), ago, grouped(last.ago_ns)]);
+        }
+        table
+    }
+
     fn exports_table(&self) -> Table {
         let heads = [
             "export",
@@ -858,6 +881,7 @@ impl Report for StatusReport {
             self.pending_table(),
             self.damage_table(),
             self.exports_table(),
+            self.failures_table(),
             self.backends_table(),
         ]
     }

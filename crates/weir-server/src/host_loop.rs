@@ -185,6 +185,8 @@ struct Pending {
 struct Device {
     map: DeviceMap,
     served: Served,
+    /// The last error of the storage, and when it was answered.
+    last_failure: Option<(String, Instant)>,
     durability: Durability,
     /// The most syncs at a time.
     syncs: usize,
@@ -204,7 +206,8 @@ impl Device {
             is_asynchronous |= volume.store.asynchronous().is_some();
             syncs = syncs.min(volume.store.syncs());
         }
-        Self { map, served, durability, syncs, is_on_backend, is_asynchronous }
+        let last_failure = None;
+        Self { map, served, last_failure, durability, syncs, is_on_backend, is_asynchronous }
     }
 }
 
@@ -752,7 +755,10 @@ impl HostLoop {
         error: Option<&StoreError>,
         replies: &mut impl Replies,
     ) {
-        let Pending { client, request, .. } = self.pending[key];
+        let Pending { client, request, device, .. } = self.pending[key];
+        if let Some(error) = error {
+            self.devices[device].last_failure = Some((error.to_string(), now));
+        }
         if let Some(to) = replies.reply_to(client) {
             match error {
                 None => reply::ok(to.out, request.cookie),
@@ -849,6 +855,13 @@ impl HostLoop {
     #[must_use]
     pub fn served(&self, device: DeviceId) -> Option<&Served> {
         self.devices.get(device.0).map(|d| &d.served)
+    }
+
+    /// Returns the last error of a device's storage, and the time since.
+    #[must_use]
+    pub fn last_failure(&self, device: DeviceId, now: Instant) -> Option<(&str, Span)> {
+        let (reason, at) = self.devices.get(device.0)?.last_failure.as_ref()?;
+        Some((reason, now - *at))
     }
 
     /// Rejects a request to a device that would wait for too long.

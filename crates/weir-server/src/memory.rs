@@ -16,10 +16,10 @@ pub(crate) const INPUT: usize = 256 << 10;
 const BASE: usize = 2 * INPUT;
 /// Holdings up to this size use all of the budget.
 const SMALL: usize = 2 << 20;
-/// Most bytes of the budget that one client holds.
-const MOST: usize = 64 << 20;
+/// Most bytes of the budget that one client holds: the largest write, as it was received and as it is written.
+const MOST: usize = 2 * weir_proto::wire::MAX_PAYLOAD as usize;
 /// Least budget of a host: a client with the largest request, and room for others.
-const LEAST: usize = 128 << 20;
+const LEAST: usize = 2 * MOST;
 
 /// The budget of a host.
 #[derive(Debug)]
@@ -142,11 +142,11 @@ mod tests {
         let mut deaf: Vec<_> = std::iter::repeat_with(client).take(160).collect();
         for _ in 0..8 {
             for one in &mut deaf {
-                take(&mut memory, one, 32 * MIB);
+                take(&mut memory, one, 64 * MIB);
             }
         }
         assert!(memory.used() <= 384 * MIB, "{}", memory.used());
-        assert!(deaf.iter().all(|(_, held)| *held <= 64 * MIB + BASE));
+        assert!(deaf.iter().all(|(_, held)| *held <= 128 * MIB + BASE));
         // Others go on with requests of any usual size, and without the budget in any case.
         let mut others: Vec<_> = std::iter::repeat_with(client).take(60).collect();
         assert!(others.iter_mut().all(|one| take(&mut memory, one, 2 * MIB)));
@@ -154,20 +154,20 @@ mod tests {
         assert!(more.iter_mut().all(|one| take(&mut memory, one, BASE)));
         assert!(memory.used() <= 512 * MIB, "{}", memory.used());
         // What the first ones give back is for the largest request again.
-        assert!(!take(&mut memory, &mut client(), 32 * MIB));
+        assert!(!take(&mut memory, &mut client(), 64 * MIB));
         deaf.drain(..12).for_each(|(share, _)| memory.release(&share));
-        assert!(take(&mut memory, &mut client(), 32 * MIB));
+        assert!(take(&mut memory, &mut client(), 64 * MIB));
     }
 
     #[test]
     fn a_client_alone_holds_its_most_and_what_it_releases_is_noticed() {
         let mut memory = Memory::new(512 * MIB, 8);
         let mut one = client();
+        assert!(take(&mut memory, &mut one, 64 * MIB));
         assert!(take(&mut memory, &mut one, 32 * MIB));
-        assert!(take(&mut memory, &mut one, 16 * MIB));
         assert!(!one.0.is_over && !memory.has_freed());
         while take(&mut memory, &mut one, 4096) {}
-        assert!(one.0.is_over && one.1 <= 64 * MIB + BASE && memory.used() <= 96 * MIB);
+        assert!(one.0.is_over && one.1 <= 128 * MIB + BASE && memory.used() <= 192 * MIB);
         memory.waiting.push_back(ClientId(1));
         one.1 = 0;
         memory.settle(&mut one.0, 0);

@@ -87,7 +87,7 @@ impl Encryption {
     ) -> io::Result<Self> {
         let session = ServerConnection::new(Arc::clone(&tls.0)).map_err(invalid)?;
         let mut session = Box::new(session);
-        // The last message is the server's in TLS 1.2, and the client waits for it before it sends anything.
+        // In TLS 1.2, the server sends the last message, and the client waits for it.
         while session.is_handshaking() || session.wants_write() {
             before()?;
             if session.wants_write() {

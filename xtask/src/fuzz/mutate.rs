@@ -8,7 +8,7 @@ use weir_random::Rng;
 pub const MAX_INPUT: usize = 8 << 10;
 
 /// Boundary numbers: of integer widths and signs, and of sizes in the protocol and the files.
-const LIMITS: [u64; 24] = [
+const LIMITS: [u64; 25] = [
     0,
     1,
     2,
@@ -25,6 +25,7 @@ const LIMITS: [u64; 24] = [
     (1 << 20) - 1,
     1 << 20,
     (32 << 20) + 1,
+    (64 << 20) + 1,
     (1 << 31) - 1,
     1 << 31,
     (1 << 32) - 1,

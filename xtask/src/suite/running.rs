@@ -77,13 +77,18 @@ impl Running {
     }
 
     /// Stops it, and removes its files.
-    pub(crate) fn stop(mut self) -> Result<(), XtaskError> {
+    pub(crate) fn stop(self) -> Result<(), XtaskError> {
+        self.stop_and_tell().map(drop)
+    }
+
+    /// Stops it, and removes its files. Returns what it said after its start.
+    pub(crate) fn stop_and_tell(mut self) -> Result<String, XtaskError> {
         self.end();
         let status = self.child.wait();
-        if status.as_ref().is_ok_and(|status| status.success()) {
-            return Ok(());
-        }
         let said = self.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
+        if status.as_ref().is_ok_and(|status| status.success()) {
+            return Ok(said);
+        }
         let last = said.trim_end().lines().last().unwrap_or_default();
         Err(XtaskError::Suite(format!("weir ended with {status:?}: {last}")))
     }

@@ -152,10 +152,7 @@ fn a_server_that_forgets_what_it_has_flushed_is_not_used() {
         else {
             unreachable!("it was waited for");
         };
-        assert!(
-            reason.starts_with("it came back without the 4096 bytes at 8192"),
-            "{reason}"
-        );
+        assert!(reason.starts_with("it came back without the 4096 bytes at 8192"), "{reason}");
         let error = store.read_at(0, &mut [0; 512]).unwrap_err().to_string();
         assert!(error.contains(&reason), "{error}");
     }

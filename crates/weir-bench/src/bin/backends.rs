@@ -3,10 +3,12 @@
 //! spread, and ratios round by round, also of the processor time that both servers need for a request.
 //!
 //! ```console
-//! $ cargo build --release && cargo run --release -p weir-bench --bin backends -- [ROUNDS [WEIR]]
+//! $ cargo build --release && cargo run --release -p weir-bench --bin backends -- [ROUNDS [WEIR [CEPH_CONF]]]
 //! ```
 //!
-//! Needs fio, nbdkit and qemu-storage-daemon (Debian: fio nbdkit qemu-system-common).
+//! Needs fio, nbdkit and qemu-storage-daemon (Debian: fio nbdkit qemu-system-common). With the configuration file of a
+//! Ceph cluster, the image `weir-bench` of its pool `rbd` (of 256 MiB) is measured instead, through
+//! qemu-storage-daemon (Debian: qemu-block-extra).
 
 #![expect(clippy::print_stdout, reason = "it is a program that prints a table")]
 #![expect(clippy::print_stderr, reason = "it says what it is doing")]
@@ -39,23 +41,47 @@ struct Pair {
 }
 
 impl Pair {
-    fn start(name: &'static str, weir: &Path, folder: &Path) -> Result<Self, Failure> {
-        let mut command;
-        let export = if name == "nbdkit" {
-            command = Command::new("nbdkit");
-            command.arg("-f").arg("-U").arg(folder.join(name)).args(["memory", "256M"]);
-            ""
-        } else {
-            let disk = folder.join("disk");
-            std::fs::write(&disk, vec![1; SIZE])?;
-            let (disk, socket) = (disk.display(), folder.join(name));
-            command = Command::new("qemu-storage-daemon");
-            command.arg("--blockdev").arg(format!("driver=file,node-name=disk,filename={disk}"));
-            command.arg("--nbd-server");
-            command.arg(format!("addr.type=unix,addr.path={}", socket.display()));
-            command.args(["--export", "type=nbd,id=v,node-name=disk,name=v,writable=on"]);
-            "v"
-        };
+    /// Starts nbdkit on its memory.
+    fn of_memory(weir: &Path, folder: &Path) -> Result<Self, Failure> {
+        let mut command = Command::new("nbdkit");
+        command.arg("-f").arg("-U").arg(folder.join("nbdkit")).args(["memory", "256M"]);
+        Self::start(("nbdkit", ""), command, weir, folder)
+    }
+
+    /// Starts qemu-storage-daemon on a written file.
+    fn of_file(weir: &Path, folder: &Path) -> Result<Self, Failure> {
+        let disk = folder.join("disk");
+        std::fs::write(&disk, vec![1; SIZE])?;
+        let node = format!("driver=file,node-name=disk,filename={}", disk.display());
+        Self::of_node("qemu-storage-daemon", &node, weir, folder)
+    }
+
+    /// Starts qemu-storage-daemon on an image of a Ceph cluster.
+    fn of_image(conf: &str, weir: &Path, folder: &Path) -> Result<Self, Failure> {
+        let node = format!("driver=rbd,node-name=disk,pool=rbd,image=weir-bench,conf={conf}");
+        Self::of_node("rbd", &node, weir, folder)
+    }
+
+    fn of_node(
+        name: &'static str,
+        node: &str,
+        weir: &Path,
+        folder: &Path,
+    ) -> Result<Self, Failure> {
+        let mut command = Command::new("qemu-storage-daemon");
+        command.args(["--blockdev", node, "--nbd-server"]);
+        command.arg(format!("addr.type=unix,addr.path={}", folder.join(name).display()));
+        command.args(["--export", "type=nbd,id=v,node-name=disk,name=v,writable=on"]);
+        Self::start((name, "v"), command, weir, folder)
+    }
+
+    /// Starts a server, and Weir on its export.
+    fn start(
+        (name, export): (&'static str, &str),
+        mut command: Command,
+        weir: &Path,
+        folder: &Path,
+    ) -> Result<Self, Failure> {
         let server = Peer::start(name, folder, &mut command, export)?;
         let folder = folder.join(format!("weir-{name}"));
         std::fs::create_dir(&folder)?;
@@ -91,9 +117,10 @@ fn main() -> Result<(), Failure> {
     let beside = std::env::current_exe()?.with_file_name("weir");
     let weir = std::env::args().nth(2).map_or(beside, PathBuf::from);
     let folder = tempfile::tempdir()?;
-    let pairs = ["nbdkit", "qemu-storage-daemon"];
-    let pairs = pairs.into_iter().map(|name| Pair::start(name, &weir, folder.path()));
-    let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+    let pairs = match std::env::args().nth(3) {
+        Some(conf) => vec![Pair::of_image(&conf, &weir, folder.path())?],
+        None => vec![Pair::of_memory(&weir, folder.path())?, Pair::of_file(&weir, folder.path())?],
+    };
     let heads = [
         "backend",
         "workload",

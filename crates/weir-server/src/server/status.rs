@@ -10,8 +10,8 @@ use weir_core::spec::Place;
 use weir_core::{Cap, GateLimits, Limit, VolumeId, Waits};
 use weir_layout::{Export, Host};
 use weir_report::status::{
-    CapStatus, ClientStatus, DamageStatus, ExportStatus, HostStatus, OpLatency, Refused, Status,
-    VolumeStatus,
+    CapStatus, ClientStatus, DamageStatus, ExportStatus, FailureStatus, HostStatus, OpLatency,
+    Refused, Status, VolumeStatus,
 };
 use weir_store::Volume as StoredVolume;
 use weir_units::{Bytes, Instant};
@@ -90,6 +90,9 @@ impl Shared {
                 .map(|export| ExportStatus {
                     clients: clients.remove(&export.device.0).unwrap_or_default(),
                     allowed_clients: allowed.remove(&export.name),
+                    last_failure: running.last_failure(export.device, now).map(|(reason, ago)| {
+                        FailureStatus { reason: reason.to_owned(), ago_ns: ago.nanos() }
+                    }),
                     ..export_status(running, &layout, export, &uris)
                 })
                 .collect(),
@@ -149,6 +152,7 @@ fn export_status(
                 sum_ns: own.sum.nanos(),
             })
             .collect(),
+        last_failure: None,
         clients: Vec::new(),
         allowed_clients: None,
     }

@@ -245,16 +245,16 @@ fn a_client_that_stalls_is_disconnected() {
 fn a_stalled_client_stays_while_there_is_memory() {
     let place = Place::new();
     let stall_when_short = Span::from_millis(100);
-    let bounds = Bounds { memory: Bytes::mib(128), stall_when_short, ..Bounds::default() };
+    let bounds = Bounds { memory: Bytes::mib(256), stall_when_short, ..Bounds::default() };
     let (options, notices) = bounded(&place, bounds);
     let _server = start(&unlimited("64 MiB", &["v"]), &options).expect("a server");
-    let read = request(Command::Read, 1, 0, 32 << 20);
+    let read = request(Command::Read, 1, 0, 64 << 20);
     let mut stopped = Raw::open(&place.socket(), "v");
     stopped.send(&read);
     // Five times as long as one may take while memory is short.
     let idle = Raw::open(&place.socket(), "v");
     assert!((0..10).all(|_| idle.is_silent()));
-    assert_eq!(stopped.answer(), Some((1, Ok(vec![0; 32 << 20]))));
+    assert_eq!(stopped.answer(), Some((1, Ok(vec![0; 64 << 20]))));
     assert_eq!(notices.try_recv().ok(), None);
     // This one holds nothing that others could use.
     let mut half_sent = Raw::open(&place.socket(), "v");
@@ -277,10 +277,10 @@ fn a_stalled_client_stays_while_there_is_memory() {
 #[test]
 fn clients_that_hold_much_memory_wait_for_themselves() {
     let place = Place::new();
-    let memory = Bytes::mib(128);
+    let memory = Bytes::mib(256);
     let (options, _) = bounded(&place, Bounds { memory, ..Bounds::default() });
     let _server = start(&unlimited("64 MiB", &["v"]), &options).expect("a server");
-    let write = request(Command::Write, 1, 0, 32 << 20);
+    let write = request(Command::Write, 1, 0, 64 << 20);
     let hostile: Vec<_> = (0..24)
         .map(|n| {
             let raw = Raw::open(&place.socket(), "v");
@@ -288,9 +288,9 @@ fn clients_that_hold_much_memory_wait_for_themselves() {
                 raw.send(&write);
                 // The server stops to receive from those that have no part of the memory.
                 raw.stream.set_write_timeout(Some(Duration::from_millis(50))).expect("a timeout");
-                let _ = (&raw.stream).write_all(&vec![1; (32 << 20) - 1]);
+                let _ = (&raw.stream).write_all(&vec![1; (64 << 20) - 1]);
             } else {
-                (0..4).for_each(|n| raw.send(&request(Command::Read, n, 0, 32 << 20)));
+                (0..4).for_each(|n| raw.send(&request(Command::Read, n, 0, 64 << 20)));
             }
             raw
         })
@@ -306,15 +306,15 @@ fn clients_that_hold_much_memory_wait_for_themselves() {
     }
     // Memory that comes back is used by those that wait.
     let mut largest = Raw::open(&place.socket(), "v");
-    largest.send(&request(Command::Read, 9, 0, 32 << 20));
+    largest.send(&request(Command::Read, 9, 0, 64 << 20));
     drop(hostile);
-    assert!(largest.answer().is_some_and(|(_, data)| data.is_ok_and(|d| d.len() == 32 << 20)));
+    assert!(largest.answer().is_some_and(|(_, data)| data.is_ok_and(|d| d.len() == 64 << 20)));
 }
 
 #[test]
 fn a_small_request_does_not_wait_for_the_large_ones_before_it() {
     let place = Place::new();
-    let memory = Bytes::mib(128);
+    let memory = Bytes::mib(256);
     let (options, _) = bounded(&place, Bounds { memory, ..Bounds::default() });
     let _server = start(&unlimited("64 MiB", &["v"]), &options).expect("a server");
     let deaf = |count: usize, reads: u64, length: u32| -> Vec<Raw> {
@@ -326,8 +326,8 @@ fn a_small_request_does_not_wait_for_the_large_ones_before_it() {
         (0..count).map(open).collect()
     };
     // Three of them get the memory for large holdings.
-    let large = deaf(24, 1, 32 << 20);
-    let small = deaf(40, 2, 1 << 20);
+    let large = deaf(24, 1, 64 << 20);
+    let small = deaf(60, 2, 1 << 20);
     let mut last = Raw::open(&place.socket(), "v");
     last.send(&request(Command::Read, 7, 0, 1 << 20));
     assert!(last.is_silent());

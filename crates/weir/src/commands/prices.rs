@@ -46,7 +46,10 @@ fn editions<'a>(
 ) -> Result<Vec<&'a Edition>, CatalogError> {
     match name {
         Some(name) => Ok(vec![catalog.edition(name)?]),
-        None => Ok(catalog.editions().collect()),
+        None => {
+            catalog.read_all();
+            Ok(catalog.editions().collect())
+        }
     }
 }
 
@@ -55,10 +58,12 @@ fn of_name(name: &str, args: &PricesArgs, catalog: &Catalog) -> Result<Table, Cl
     let mut refused = None;
     let editions = editions(args.edition.as_ref(), catalog)?;
     let wanted = args.region.as_deref().filter(|region| *region != ALL);
-    // Prices are read on first use: those of all editions at the same time.
+    // Prices are read on first use: those of all editions in parallel. Errors come again below.
     thread::scope(|scope| {
         for edition in &editions {
-            scope.spawn(|| edition.price_book(wanted, args.currency.as_deref(), None).is_ok());
+            let read = || drop(edition.price_book(wanted, args.currency.as_deref(), None));
+            // Without a thread, they are read below.
+            let _ = thread::Builder::new().spawn_scoped(scope, read);
         }
     });
     for edition in &editions {

@@ -24,10 +24,14 @@ struct Nbdkit(Child);
 impl Nbdkit {
     /// Serves `disk`, and forgets at its end what was not flushed.
     fn start(place: &Place) -> Self {
+        Self::start_with(place, &["--filter=cache", "file", "disk"])
+    }
+
+    fn start_with(place: &Place, args: &[&str]) -> Self {
         let socket = place.path("kit.sock");
         let _ = fs::remove_file(&socket);
         let mut command = Command::new("nbdkit");
-        command.args(["-f", "-U"]).arg(&socket).args(["--filter=cache", "file", "disk"]);
+        command.args(["-f", "-U"]).arg(&socket).args(args);
         command.current_dir(place.dir()).stdin(Stdio::null()).stdout(Stdio::null());
         let mut child = command.stderr(Stdio::null()).spawn().expect("a program");
         while std::os::unix::net::UnixStream::connect(&socket).is_err() {
@@ -167,6 +171,26 @@ fn a_backend_is_killed_under_load() {
     let (status, said) = front.wait();
     assert_eq!(status.code(), Some(0), "{said}");
     assert!(said.contains("requests wait for it") && said.contains("answers again"), "{said}");
+}
+
+#[test]
+fn the_status_has_the_last_error_of_a_backend() {
+    needs!("nbdkit");
+    let place = Place::new();
+    let faults = ["--filter=error", "memory", "8M", "error=EIO", "error-pread-rate=100%"];
+    let _server = Nbdkit::start_with(&place, &faults);
+    let front = place.serve(&layout(&place, "\"nbd+unix:///?socket=DIR/kit.sock\""), &[]);
+    let status = || run(place.weir(&["status"])).0;
+    assert!(!status().contains("last error"));
+    let mut client = place.open("data");
+    client.write(0, &[1; 4096]).expect("a write");
+    assert!(client.read(0, &mut [0; 4096]).is_err());
+    let (text, told) = (status(), "answered EIO to a read of 4096 bytes at 0");
+    assert!(text.contains("last error") && text.contains(told), "{text}");
+    // The connection is fine, and each request may succeed.
+    assert_eq!(backend(&place)["state"], "connected");
+    drop(client);
+    front.stop();
 }
 
 #[test]

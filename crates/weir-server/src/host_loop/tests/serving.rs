@@ -139,6 +139,9 @@ fn a_store_that_fails_fails_its_request_and_nothing_else() {
     assert_eq!(rig.contents(0, 8192, 4096), data);
     let served = rig.host.served(DeviceId(0)).copied().expect("the device");
     assert_eq!((served.requests, served.errors), (11, 6));
+    let later = rig.now + Span::from_secs(5);
+    let (reason, ago) = rig.host.last_failure(DeviceId(0), later).expect("a failure");
+    assert!(reason.contains("injected by a test") && ago >= Span::from_secs(5), "{reason} {ago}");
     assert_eq!(rig.host.take_owing(), [], "an I/O error is not a full disk");
 }
 
