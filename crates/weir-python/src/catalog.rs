@@ -289,8 +289,8 @@ impl Catalog {
                         None => figure.value.to_string().into(),
                     },
                     unit: figure.value.unit(),
-                    as_of: &*figure.citation.as_of,
-                    source: &*figure.citation.source,
+                    as_of: &figure.citation.as_of,
+                    source: &figure.citation.source,
                     figure: figure.name,
                 });
             }
