@@ -29,11 +29,14 @@ impl Known {
         self.terms.check(terms)?;
         let mut found = Vec::new();
         for sample in &self.samples {
-            // Samples start at a block boundary, so whole blocks are read.
-            let long = sample.len().next_multiple_of(u64::from(terms.block));
-            found.resize(usize::try_from(long).unwrap_or(usize::MAX), 0);
-            match connection.read(sample.offset, &mut found) {
-                Ok(()) if sample.matches(&found) => {}
+            // Whole blocks are read.
+            let block = u64::from(terms.block);
+            let before = sample.offset % block;
+            let long = (before + sample.len()).next_multiple_of(block);
+            let [before, long] = [before, long].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+            found.resize(long, 0);
+            match connection.read(sample.offset - before as u64, &mut found) {
+                Ok(()) if sample.matches(&found[before..]) => {}
                 Ok(()) => {
                     let (offset, bytes) = (sample.offset, sample.len());
                     return Err(BackendError::Forgot { offset, bytes });

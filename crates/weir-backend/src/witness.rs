@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 /// Most samples. The newest are kept, since a server that syncs too late loses these.
 pub(crate) const MOST: usize = 32;
 /// Most bytes of a sample.
-const LONGEST: u64 = 4 << 10;
+const LONGEST: usize = 4 << 10;
 
-/// The beginning of a durable write.
+/// A part of a durable write: the first 4 KiB that are not all zeros.
 #[derive(Debug, Clone)]
 pub(crate) struct Sample {
     pub(crate) offset: u64,
@@ -36,11 +36,11 @@ impl Witness {
     /// Adds a durable write, which becomes the newest. Zeros are left out: an empty server has them, too.
     pub(crate) fn add(&mut self, offset: u64, payload: &Payload) {
         let Payload::Bytes { all, start, len } = payload else { return };
-        let len = usize::try_from(LONGEST).map_or(*len, |most| most.min(*len));
-        let bytes = &all[*start..start + len];
-        if bytes.iter().any(|byte| *byte != 0) {
+        let parts = all[*start..start + len].chunks(LONGEST).zip(0..);
+        let mut written = parts.filter(|(part, _)| part.iter().any(|byte| *byte != 0));
+        if let Some((part, at)) = written.next() {
             self.0.truncate(MOST - 1);
-            self.0.push_front(Sample { offset, bytes: bytes.into() });
+            self.0.push_front(Sample { offset: offset + at * LONGEST as u64, bytes: part.into() });
         }
     }
 
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_the_beginning_of_a_write_and_every_byte_of_it_counts() {
+    fn a_sample_is_a_part_of_a_write_and_every_byte_of_it_counts() {
         let mut own = Witness::default();
         own.add(0, &bytes(1, 512));
         own.add(8192, &bytes(2, 8192));
@@ -96,6 +96,16 @@ mod tests {
                 assert!(!sample.matches(&other));
             }
         }
+    }
+
+    #[test]
+    fn a_write_that_begins_with_zeros_is_sampled_behind_them() {
+        let mut own = Witness::default();
+        let mut written = vec![0; 10_000];
+        written[9_999] = 1;
+        own.add(512, &Payload::bytes(written.into()));
+        let samples = own.samples();
+        assert_eq!((samples[0].offset, samples[0].len()), (512 + 8192, 10_000 - 8192));
     }
 
     #[test]

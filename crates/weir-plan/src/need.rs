@@ -15,6 +15,9 @@ use weir_catalog::Architecture;
 use weir_layout::Role;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
+/// The unit of sizes and requests in bytes.
+const SECTOR: u64 = 512;
+
 /// Upper limits of IOPS, bytes per second, request size and size. They are far above any offer, and
 /// sums of all roles fit in 64 bits.
 const MOST_IOPS: u64 = 1_000_000_000;
@@ -585,6 +588,17 @@ impl RoleKeys {
             return Err(wrong(format!("{key} is {said}, above the maximum of {most}")));
         }
         let request = self.request(role, iops, rate, notes);
+        if request > MOST_REQUEST {
+            let rate = rate_words(rate.unwrap_or(0));
+            return Err(wrong(format!(
+                "{rate} at {} IOPS means requests of {}, above the maximum of {}; state more IOPS or less throughput",
+                iops.unwrap_or(0),
+                Bytes::new(request),
+                Bytes::new(MOST_REQUEST)
+            )));
+        }
+        // Files have whole sectors.
+        let size = Bytes::new(size.get().next_multiple_of(SECTOR));
         let of_operations = iops.unwrap_or(0).saturating_mul(request);
         if self.request.is_some() && rate.is_some_and(|rate| rate < of_operations) {
             let (said, own) = (rate.unwrap_or(0), rate_words(of_operations));
@@ -632,7 +646,7 @@ impl RoleKeys {
         match (self.request.map(Bytes::get), iops, rate) {
             (Some(request), ..) => request,
             (None, Some(iops), Some(rate)) => {
-                let request = rate.div_ceil(iops).next_multiple_of(512);
+                let request = rate.div_ceil(iops).next_multiple_of(SECTOR);
                 notes.push(format!(
                     "{name}: {} at {iops} IOPS means requests of {}, rounded up to whole sectors; \
                      the throughput counts as stated",

@@ -18,7 +18,7 @@ use weir_catalog::{Catalog, Edition};
 use weir_core::{GateLimits, Limit};
 use weir_layout::{Export, File, Host, Layout, LayoutError, Role};
 use weir_observe::run::Sample;
-use weir_report::run::RunReport;
+use weir_report::run::JobReport;
 use weir_sim::{Options, SimError, Simulation, devices};
 use weir_units::{Bytes, Instant, Span};
 use weir_workload::{FioError, Isolated, PlaceError, fio, place};
@@ -401,7 +401,7 @@ impl Job<'_> {
 }
 
 /// Simulates the loads. A result close to its target is simulated for longer, so that columns of a
-/// stripe even out.
+/// stripe even out. Loads without requests are met.
 fn run(
     layout: &Layout,
     loads: &[Load<'_>],
@@ -409,6 +409,9 @@ fn run(
     of: impl Fn(&RoleNeed) -> Arrivals,
 ) -> Result<(Vec<(usize, Got)>, Sample), VerifyError> {
     let all: u64 = roles(loads).map(|(.., own)| of(own).rate).sum();
+    if all == 0 {
+        return Ok((results(&[], loads, &of), Sample::default()));
+    }
     let (seconds, longer) = durations(all, how.is_quick);
     let depth = (all / DEPTH_PER_SECOND).clamp(LEAST_DEPTH, MOST_DEPTH);
     let (jobs, warm) = jobs(layout, loads, (longer.unwrap_or(seconds), depth), &of)?;
@@ -417,7 +420,7 @@ fn run(
     let options = Options { seed: how.seed, warm, ..Options::default() };
     let mut simulation = Simulation::new(layout, placed, &options)?;
     simulation.run_until(Instant::ZERO + Span::from_secs(RAMP + seconds))?;
-    let got = results(&simulation.report(), loads, &of);
+    let got = results(&simulation.report().jobs, loads, &of);
     let near = part_of(NEAR.start)..part_of(NEAR.end);
     let is_near = |got: &Got| near.contains(&got.part());
     // At a saturated limit the queue grows during the whole run, so a latency that is met in a
@@ -427,7 +430,7 @@ fn run(
         return Ok((got, simulation.sample()));
     }
     simulation.run_until(Instant::FAR)?;
-    let mut longer = results(&simulation.report(), loads, &of);
+    let mut longer = results(&simulation.report().jobs, loads, &of);
     for ((_, own), (_, before)) in longer.iter_mut().zip(&got) {
         own.grows = own.median > before.median + before.median / GROWS;
     }
@@ -442,10 +445,9 @@ fn roles<'l>(
     all.flat_map(|(at, load)| load.need.roles.iter().map(move |own| (at, load.database, own)))
 }
 
-/// Returns the seconds of a run of so many requests per second, and of its longer version, which a quick run does not
+/// Returns the seconds of a run of so many requests per second, which is not 0, and of its longer version, which a quick run does not
 /// have.
 fn durations(rate: u64, is_quick: bool) -> (u64, Option<u64>) {
-    let rate = rate.max(1);
     if is_quick {
         return ((QUICK_REQUESTS / rate).clamp(2, 10), None);
     }
@@ -486,9 +488,9 @@ fn jobs(
     Ok((text, warm))
 }
 
-/// Returns the results of the roles so far, each with the index of its load.
+/// Returns the results of the roles from those of their jobs so far, each with the index of its load.
 fn results(
-    report: &RunReport,
+    jobs: &[JobReport],
     loads: &[Load<'_>],
     of: &impl Fn(&RoleNeed) -> Arrivals,
 ) -> Vec<(usize, Got)> {
@@ -496,7 +498,7 @@ fn results(
         let Arrivals { rate: asked, request, bytes } = of(own);
         let prefix = prefix(load, own.role);
         let (mut got, mut time, mut median, mut p99) = (0.0, 0.0, 0, 0);
-        for job in report.jobs.iter().filter(|job| job.name.starts_with(&prefix)) {
+        for job in jobs.iter().filter(|job| job.name.starts_with(&prefix)) {
             for op in [&job.read, &job.write] {
                 got += op.iops;
                 time += op.iops * op.latency.mean;
@@ -555,7 +557,7 @@ mod tests {
     #[test]
     fn a_run_has_400_000_requests_and_a_longer_one_six_times_as_many() {
         for (rate, seconds, longer) in [
-            (0, 10, 60),
+            (1, 10, 60),
             (40_000, 10, 60),
             (100_000, 4, 24),
             (400_000, 1, 6),

@@ -69,7 +69,7 @@ fn peers(folder: &Path, other: Option<&Path>) -> Result<Vec<Peer>, Failure> {
         Peer::start("qemu-storage-daemon", folder, &mut daemon, "v")?,
     ];
     if let Some(other) = other {
-        started.push(Peer::start("other weir", folder, &mut serve(other, "other weir"), "v")?);
+        started.push(Peer::start("other-weir", folder, &mut serve(other, "other-weir"), "v")?);
     }
     // It is open by now, and goes with its last user.
     std::fs::remove_file(image)?;

@@ -47,6 +47,37 @@ fn a_throughput_exactly_at_a_cap_is_no_more_than_the_cap() {
 }
 
 #[test]
+fn needs_without_rates_and_of_odd_sizes_are_verified_and_compared() {
+    let place = Place::new();
+    for (size, rates) in [("4TiB", &[][..]), ("1B", &["--iops", "1"]), ("1000B", &["--iops", "1"])]
+    {
+        let need = [&["--size", size][..], rates].concat();
+        let report = json(&place, &[&need[..], &["--edition", "aws", "--verify"]].concat());
+        assert_eq!(report["verified"][0]["is_met"], true, "{size}");
+        let report = json(&place, &[&need[..], &["--compare", "aws,gcp"]].concat());
+        assert_eq!(report["is_met"], true, "{size}");
+    }
+    // A request that is derived has the maximum of one that is stated.
+    let need = [
+        "plan",
+        "--size",
+        "1GiB",
+        "--iops",
+        "1",
+        "--throughput",
+        "100 GB/s",
+        "--compare",
+        "aws,gcp",
+    ];
+    let (_, said, code) = run(place.weir(&need));
+    assert!(
+        said.contains("means requests of") && said.contains("above the maximum of 1 GiB"),
+        "{said}"
+    );
+    assert_eq!(code, Some(2));
+}
+
+#[test]
 fn fewer_disks_are_taken_for_a_price_close_to_the_cheapest() {
     let place = Place::new();
     // An operation beyond the 3,000 of a disk costs half a cent, and 61 disks have enough of them.
