@@ -106,11 +106,13 @@ impl<T> Op<T> {
         matches!(self.action, Action::Flush)
     }
 
+    fn overlaps(&self, offset: u64, len: u64) -> bool {
+        self.offset < offset + len && offset < self.offset + self.action.len()
+    }
+
     fn excludes(&self, other: &Self) -> bool {
-        let (end, others) = (self.offset + self.action.len(), other.offset + other.action.len());
         (self.action.changes() || other.action.changes())
-            && self.offset < others
-            && other.offset < end
+            && self.overlaps(other.offset, other.action.len())
     }
 }
 
@@ -366,8 +368,7 @@ impl<T> Book<T> {
     fn flushed(&mut self, number: u64) {
         let Self { unflushed, witness: samples, sent, .. } = self;
         let is_changing = |offset: u64, len: u64| {
-            let mut changes = sent.values().filter(|op| op.action.changes());
-            changes.any(|op| op.offset < offset + len && offset < op.offset + op.action.len())
+            sent.values().any(|op| op.action.changes() && op.overlaps(offset, len))
         };
         for (offset, payload) in unflushed.newest(number, witness::MOST) {
             if !is_changing(offset, payload.len()) {

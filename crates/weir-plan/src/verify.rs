@@ -445,8 +445,8 @@ fn roles<'l>(
     all.flat_map(|(at, load)| load.need.roles.iter().map(move |own| (at, load.database, own)))
 }
 
-/// Returns the seconds of a run of so many requests per second, which is not 0, and of its longer version, which a quick run does not
-/// have.
+/// Returns the seconds of a run at `rate` requests per second, at least 1, and of the longer run. A quick run has no
+/// longer one.
 fn durations(rate: u64, is_quick: bool) -> (u64, Option<u64>) {
     if is_quick {
         return ((QUICK_REQUESTS / rate).clamp(2, 10), None);
