@@ -7,6 +7,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::path::Path;
 use std::sync::Arc;
 use tokio_rustls::TlsAcceptor;
+use weir_client::tls::reason;
 
 /// Builds a TLS acceptor from PEM files with the certificate chain and the key.
 pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, BlobError> {
@@ -26,6 +27,6 @@ pub(crate) fn acceptor(certificate: &Path, key: &Path) -> Result<TlsAcceptor, Bl
         .map_err(|error| wrong(certificate, error.to_string()))?
         .with_no_client_auth()
         .with_single_cert(chain, own)
-        .map_err(|error| wrong(key, error.to_string()))?;
+        .map_err(|error| wrong(key, reason(&error)))?;
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 
 /// The built-in editions by file.
-pub(crate) const BUILTIN: [(&str, &str); 8] = [
+pub(crate) const BUILTIN: [(&str, &str); 9] = [
     ("catalog/azure-premium-2015.toml", include_str!("../../../catalog/azure-premium-2015.toml")),
     ("catalog/azure-mi-2018.toml", include_str!("../../../catalog/azure-mi-2018.toml")),
     ("catalog/azure-2018.toml", include_str!("../../../catalog/azure-2018.toml")),
@@ -26,6 +26,7 @@ pub(crate) const BUILTIN: [(&str, &str); 8] = [
     ("catalog/azure-mi-now.toml", include_str!("../../../catalog/azure-mi-now.toml")),
     ("catalog/azure-postgres.toml", include_str!("../../../catalog/azure-postgres.toml")),
     ("catalog/aws.toml", include_str!("../../../catalog/aws.toml")),
+    ("catalog/gcp-2022.toml", include_str!("../../../catalog/gcp-2022.toml")),
     ("catalog/gcp.toml", include_str!("../../../catalog/gcp.toml")),
 ];
 

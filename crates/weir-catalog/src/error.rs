@@ -209,7 +209,10 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Names that a message lists.
+/// The most names that a message lists in full.
+const SHORT: usize = 12;
+
+/// Names that a message lists of more than [`SHORT`].
 const LISTED: usize = 8;
 
 /// The names that could have been given, as far as that is short; the command `all`
@@ -222,11 +225,13 @@ pub(crate) fn known<'a>(names: impl IntoIterator<Item = &'a str>, all: &str) -> 
             known.push(name);
         }
     }
-    let listed = known[..known.len().min(LISTED)].join(", ");
     match known.len() {
         0 => "there are none".to_owned(),
-        1..=LISTED => format!("there are: {listed}"),
-        n => format!("there are: {listed} and {} more, which {all} lists", n - LISTED),
+        1..=SHORT => format!("there are: {}", known.join(", ")),
+        n => {
+            let listed = known[..LISTED].join(", ");
+            format!("there are: {listed} and {} more, which {all} lists", n - LISTED)
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`connection`] | one connection to an export |
 //! | [`stop`] | a request to end the waits of a connection |
+//! | [`tls`] | encryption, and the reasons why it fails |
 //! | [`wires`] | several of them in an event loop |
 //! | [`error`] | faults between here and a server |
 
@@ -12,7 +13,7 @@
 pub mod connection;
 pub mod error;
 pub mod stop;
-mod tls;
+pub mod tls;
 pub mod wires;
 
 pub use connection::{Answer, Bulk, Connection, Payloads, Socket};

@@ -3,6 +3,10 @@
 //! A client trusts the authorities in `ca-cert.pem`, and shows `client-cert.pem` if there is one. libnbd
 //! and qemu use the same names.
 
+mod reason;
+
+pub use reason::reason;
+
 use crate::error::ClientError;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -48,6 +52,13 @@ impl TlsConfig {
     }
 }
 
+/// Returns whether clients can check a server's certificate by a name: a host name, also with `*` for its first part,
+/// or an address.
+#[must_use]
+pub fn is_server_name(name: &str) -> bool {
+    ServerName::try_from(name.strip_prefix("*.").unwrap_or(name)).is_ok()
+}
+
 fn config(folder: &Path) -> Result<ClientConfig, ClientError> {
     let wrong = |name: &str, reason: String| {
         let path = folder.join(name).display().to_string();
@@ -76,7 +87,7 @@ fn config(folder: &Path) -> Result<ClientConfig, ClientError> {
     let chain = certificates(CERTIFICATE)?;
     let key = PrivateKeyDer::from_pem_file(folder.join(KEY));
     let key = key.map_err(|error| wrong(KEY, error.to_string()))?;
-    builder.with_client_auth_cert(chain, key).map_err(|error| wrong(KEY, error.to_string()))
+    builder.with_client_auth_cert(chain, key).map_err(|error| wrong(KEY, reason(&error)))
 }
 
 /// An encrypted session over a stream, which is given to each call.
@@ -93,7 +104,7 @@ impl Encryption {
     ) -> io::Result<Self> {
         let session =
             ClientConnection::new(Arc::clone(&tls_config.config), tls_config.name.clone());
-        let mut session = Box::new(session.map_err(invalid)?);
+        let mut session = Box::new(session.map_err(|error| invalid(&error))?);
         while session.is_handshaking() {
             let done = match session.wants_write() {
                 true => session.write_tls(&mut stream),
@@ -109,7 +120,7 @@ impl Encryption {
             if let Err(error) = session.process_new_packets() {
                 // Tells the server why.
                 let _ = session.write_tls(&mut stream);
-                return Err(invalid(error));
+                return Err(invalid(&error));
             }
         }
         Ok(Self(session))
@@ -125,7 +136,7 @@ impl Encryption {
             if self.0.read_tls(&mut stream)? == 0 {
                 return Ok(0);
             }
-            self.0.process_new_packets().map_err(invalid)?;
+            self.0.process_new_packets().map_err(|error| invalid(&error))?;
         }
     }
 
@@ -163,6 +174,21 @@ impl Encryption {
     }
 }
 
-fn invalid(error: rustls::Error) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, error)
+fn invalid(error: &rustls::Error) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, reason(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_servers_are_host_names_and_addresses() {
+        for name in ["localhost", "db1.example", "*.example", "127.0.0.1", "::1"] {
+            assert!(is_server_name(name), "{name}");
+        }
+        for name in ["", "*", "db 1", "db1:10809", "https://db1", "-db1", "db1/", "a*.example"] {
+            assert!(!is_server_name(name), "{name}");
+        }
+    }
 }

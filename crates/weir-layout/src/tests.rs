@@ -226,7 +226,7 @@ fn check(text: &str, expect: &str) {
 fn errors_name_their_place() {
     check(
         "edition = \"azure-premium-2051\"\n",
-        "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
+        "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp-2022, gcp",
     );
     check(
         "[[volume]]\nname = \"a\"\nteir = \"P30\"",
@@ -336,7 +336,7 @@ fn a_rate_that_nothing_has_is_refused() {
 #[test]
 fn a_missing_edition_is_reported_with_the_available_ones() {
     let known = "add edition = \"..\" at the top (one of azure-premium-2015, azure-mi-2018, azure-2018, \
-                 azure-now, azure-mi-now, azure-postgres, aws, gcp), or give limits = { .. }";
+                 azure-now, azure-mi-now, azure-postgres, aws, gcp-2022, gcp), or give limits = { .. }";
     let volume = |keys: &str, needs: &str| {
         check(
             &format!("[[volume]]\nname = \"v\"\n{keys}"),

@@ -16,7 +16,11 @@ use weir_layout::{Layout, ManagedInstance, Role};
 use weir_report::number::{float, percent, time};
 
 /// Extra capacity to try if a latency is missed, in millionths of the rates.
-const ROOM: [u64; 6] = [50_000, 100_000, 200_000, 300_000, 500_000, 1_000_000];
+///
+/// A limit of few operations a second holds each of two requests that meet for milliseconds, so a small need may take
+/// many times its rates.
+const ROOM: [u64; 9] =
+    [50_000, 100_000, 200_000, 300_000, 500_000, 1_000_000, 2_000_000, 4_000_000, 9_000_000];
 
 /// Number of bisection steps between extra capacity that misses and that is enough.
 const HALVES: u32 = 3;
@@ -325,7 +329,7 @@ fn too_slow(plan: &Plan, got: &[Got], may_grow: bool) -> String {
     debug_assert!(written.is_ok());
     words += match may_grow {
         true => {
-            "; no plan for up to twice the rates meets it either: allow more time, or other disks"
+            "; no plan for up to ten times the rates meets it either: allow more time, or other disks"
         }
         false => "; allow more time, or a larger budget or machine",
     };

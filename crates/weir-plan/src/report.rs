@@ -90,11 +90,7 @@ fn fill(report: &mut PlanReport, answer: &Answer) {
     report.compared = answer.compared;
     report.others = answer.others.iter().map(|own| beside(&own.title, own.cost)).collect();
     report.better = answer.better.as_ref().map(|own| beside(&own.title, own.cost));
-    report.passed_over = answer.plan.passed_over.as_ref().map(|own| PlanPassedOver {
-        what: beside(&own.title, own.cost),
-        disks: own.disks,
-        saves: Amount(answer.plan.cost.month.beyond(own.cost.month)),
-    });
+    report.passed_over = passed_over(&answer.plan);
     report.cheaper = answer.cheaper.as_ref().map(|own| PlanCheaper {
         what: beside(&own.what, own.cost),
         fails: own.fails.iter().map(cap).collect(),
@@ -102,6 +98,15 @@ fn fill(report: &mut PlanReport, answer: &Answer) {
     report.unranked.clone_from(&answer.unranked);
     report.unpriced_machines = unpriced_machines(answer);
     report.notes.extend(answer.notes.iter().cloned());
+}
+
+/// Returns the cheapest layout, if the plan has fewer disks for nearly the same price.
+pub(crate) fn passed_over(plan: &Plan) -> Option<PlanPassedOver> {
+    plan.passed_over.as_ref().map(|own| PlanPassedOver {
+        what: beside(&own.title, own.cost),
+        disks: own.disks,
+        saves: Amount(plan.cost.month.beyond(own.cost.month)),
+    })
 }
 
 /// Returns the machines without a price that may be cheaper than the plan.

@@ -316,7 +316,8 @@ pub struct PlanVerified {
 
 impl PlanPassedOver {
     /// Returns the reason why a plan with `disks` disks is preferred.
-    fn words(&self, disks: u64) -> String {
+    #[must_use]
+    pub fn words(&self, disks: u64) -> String {
         let (own, saves) = (self.disks, self.saves);
         format!(
             "{own} disks instead of {disks} save {saves}, which is less than 1 %: fewer disks are \

@@ -5,6 +5,7 @@ use crate::number::{float, gib, grouped, mib, percent, rate, time, whole};
 use crate::table::{Cell, Report, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// A reading of a running server. Counters run since its start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,21 @@ pub struct Refused {
     /// Set if the layout is invalid; otherwise an operation failed.
     #[serde(default)]
     pub input: bool,
+}
+
+impl Refused {
+    /// Returns the reason without the name of the volume, which it may begin with.
+    #[must_use]
+    pub fn bare_reason(&self) -> &str {
+        let own = format!("volume {:?}: ", self.name);
+        self.reason.strip_prefix(&own).unwrap_or(&self.reason)
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.bare_reason())
+    }
 }
 
 /// A host.
@@ -650,7 +666,7 @@ impl Status {
 
     /// Returns a sentence for each volume that is not served.
     fn not_served(&self) -> impl Iterator<Item = String> {
-        self.refused.iter().map(|own| format!("not served: {}: {}", own.name, own.reason))
+        self.refused.iter().map(|own| format!("not served: {own}"))
     }
 }
 
@@ -955,6 +971,18 @@ mod tests {
         assert_eq!(tiers(1), [&serde_json::Value::from("P30"), &serde_json::Value::Null]);
         let text = StatusReport::between(&reading(0, 0), now).render(Format::Text);
         assert!(text.contains(" P30 as P50 "), "{text}");
+    }
+
+    #[test]
+    fn a_reason_does_not_repeat_the_name_of_its_volume() {
+        let of = |reason: &str| {
+            Refused { name: "log".into(), reason: reason.into(), input: false }.to_string()
+        };
+        assert_eq!(of("volume \"log\": no server answers"), "log: no server answers");
+        assert_eq!(
+            of("volume \"data\": no server answers"),
+            "log: volume \"data\": no server answers"
+        );
     }
 
     #[test]

@@ -227,7 +227,7 @@ fn reasons(refused: &[Refused]) -> String {
         return ": the layout has none; add a [[volume]], or serve page blobs with --blob"
             .to_owned();
     }
-    refused.iter().map(|r| format!("\n  {}: {}", r.name, r.reason)).collect()
+    refused.iter().map(|own| format!("\n  {own}")).collect()
 }
 
 fn hint(source: &io::Error) -> &'static str {

@@ -13,6 +13,7 @@ use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::sync::Arc;
+use weir_client::tls::reason;
 use x509_parser::extensions::GeneralName;
 use x509_parser::parse_x509_certificate;
 
@@ -70,7 +71,7 @@ impl Tls {
         let key = PrivateKeyDer::from_pem_file(folder.join(KEY))
             .map_err(|error| wrong(KEY, error.to_string()))?;
         let config = builder.with_single_cert(chain, key);
-        Ok(Self(Arc::new(config.map_err(|error| wrong(KEY, error.to_string()))?)))
+        Ok(Self(Arc::new(config.map_err(|error| wrong(KEY, reason(&error)))?)))
     }
 }
 
@@ -85,7 +86,7 @@ impl Encryption {
         mut stream: &Stream,
         mut before: impl FnMut() -> io::Result<()>,
     ) -> io::Result<Self> {
-        let session = ServerConnection::new(Arc::clone(&tls.0)).map_err(invalid)?;
+        let session = ServerConnection::new(Arc::clone(&tls.0)).map_err(|error| invalid(&error))?;
         let mut session = Box::new(session);
         // In TLS 1.2, the server sends the last message, and the client waits for it.
         while session.is_handshaking() || session.wants_write() {
@@ -97,7 +98,7 @@ impl Encryption {
             } else if let Err(error) = session.process_new_packets() {
                 // Tells the client why.
                 let _ = session.write_tls(&mut stream);
-                return Err(invalid(error));
+                return Err(invalid(&error));
             }
         }
         Ok(Self(session))
@@ -120,7 +121,7 @@ impl Encryption {
             if self.0.read_tls(&mut stream)? == 0 {
                 return Ok(0);
             }
-            self.0.process_new_packets().map_err(invalid)?;
+            self.0.process_new_packets().map_err(|error| invalid(&error))?;
         }
     }
 
@@ -181,6 +182,6 @@ fn names_in(certificate: &[u8]) -> Vec<String> {
     names
 }
 
-fn invalid(error: rustls::Error) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, error)
+fn invalid(error: &rustls::Error) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, reason(error))
 }

@@ -33,6 +33,7 @@ fn every_file_is_valid_and_named_after_its_edition() {
             "azure-mi-now",
             "azure-postgres",
             "aws",
+            "gcp-2022",
             "gcp"
         ]
     );
@@ -473,7 +474,7 @@ fn names_are_found_in_all_editions() {
         unknown.map_err(|error| error.to_string()),
         Err("unknown name \"DS41\"; did you mean \"DS14\"?; weir catalog tiers EDITION and weir \
              catalog hosts EDITION list names; editions: azure-premium-2015, azure-mi-2018, \
-             azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp"
+             azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp-2022, gcp"
             .to_owned())
     );
 }

@@ -423,6 +423,22 @@ fn prices_have_steps_and_regions() {
 }
 
 #[test]
+fn disks_of_google_had_no_base_before_november_2022() {
+    let edition = builtin("gcp-2022");
+    let check = |family: &str, gib: u64, iops: u64, bytes: u64| {
+        let got = edition.pooled(family).unwrap().limits(Bytes::gib(gib), None).limits;
+        assert_eq!((got.iops.get(), got.throughput.get()), (iops, bytes), "{family} {gib}");
+    };
+    check("pd-ssd", 200, 6_000, 96 << 20);
+    check("pd-ssd", 500, 15_000, 240 << 20);
+    check("pd-balanced", 500, 3_000, 140 << 20);
+    check("pd-standard", 1_000, 750, 120 << 20);
+    let standard = edition.pooled("pd-standard").unwrap().limits(Bytes::gib(1_000), None);
+    assert_eq!(standard.writes, Some(limits(1_500, "120 MiB/s")));
+    assert_eq!((edition.series().len(), edition.prices().count()), (0, 0));
+}
+
+#[test]
 fn machines_are_recognised_by_default_names() {
     let catalog = crate::Catalog::builtin();
     let clouds = |host: &str| {

@@ -13,11 +13,11 @@ fn fails<T: std::fmt::Debug>(result: Result<T, CatalogError>, expect: &str) {
 fn an_unknown_name_gets_the_nearest_one() {
     fails(
         Catalog::builtin().edition("azure-premium-2051"),
-        "unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
+        "unknown edition \"azure-premium-2051\"; did you mean \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp-2022, gcp",
     );
     fails(
         Catalog::builtin().edition("ibm"),
-        "unknown edition \"ibm\"; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
+        "unknown edition \"ibm\"; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp-2022, gcp",
     );
     let edition = builtin("azure-premium-2015");
     fails(

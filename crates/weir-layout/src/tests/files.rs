@@ -351,7 +351,7 @@ fn errors_of_an_instance_are_named() {
         Some(
             "layout.toml:2:1: host \"host\": a managed instance is looked up in an edition; add \
              edition = \"..\" at the top (one of azure-premium-2015, azure-mi-2018, azure-2018, azure-now, \
-             azure-mi-now, azure-postgres, aws, gcp), or give limits = { .. }"
+             azure-mi-now, azure-postgres, aws, gcp-2022, gcp), or give limits = { .. }"
         )
     );
 }

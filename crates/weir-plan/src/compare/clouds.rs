@@ -37,11 +37,7 @@ impl<'a> Cloud<'a> {
             Err(error) => error,
         };
         if let (Some(wanted), Ok(Some(prices))) = (currency, book(None, os)) {
-            let note = format!(
-                "has no prices in {wanted}, so they are in {} and not compared with those of \
-                 others",
-                prices.currency()
-            );
+            let note = format!("has no prices in {wanted}, so they are in {}", prices.currency());
             return Ok(own(Some(prices), Some(note)));
         }
         match (os, book(None, None)) {
@@ -110,7 +106,7 @@ mod tests {
         let find = |region, currency| Cloud::find(&catalog, ("aws", region), currency, None);
         let own = find(None, Some("EUR")).expect("a cloud");
         assert_eq!(own.prices.map(|book| book.currency().to_owned()).as_deref(), Some("USD"));
-        let note = "has no prices in EUR, so they are in USD and not compared with those of others";
+        let note = "has no prices in EUR, so they are in USD";
         assert_eq!(own.note.as_deref(), Some(note));
         assert!(find(Some("Mars"), None).is_err());
     }

@@ -2,7 +2,7 @@
 
 use super::clouds::Cloud;
 use super::contest::{Contender, Contest, Proven};
-use crate::report::{cap, choice, relaxation, unpriced_machines, verified};
+use crate::report::{cap, choice, passed_over, relaxation, unpriced_machines, verified};
 use crate::share::WHOLE;
 use weir_report::compare::{CompareChoice, CompareCloud, CompareReport};
 use weir_report::number::{Amount, float};
@@ -198,6 +198,8 @@ fn row(cloud: &Cloud<'_>, own: &Contender, cheapest: Option<&Offer<'_>>) -> Comp
     let mut notes: Vec<String> =
         cloud.note.iter().map(|note| format!("{} {note}", cloud.edition.name())).collect();
     notes.extend(answer.iter().filter_map(|own| own.unranked.clone()));
+    let passed = answer.and_then(|own| Some((passed_over(&own.plan)?, own.plan.disks)));
+    notes.extend(passed.map(|(own, disks)| format!("{}: {}", cloud.name, own.words(disks))));
     let reasons = answer.iter().flat_map(|own| &own.plan.reasons);
     notes.extend(reasons.filter(|own| own.is_key).map(|own| own.text.clone()));
     notes.extend(own.notes.iter().cloned());

@@ -11,6 +11,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use weir_client::tls::is_server_name;
 
 /// The name of the client in its certificate.
 const CLIENT: &str = "Weir client";
@@ -34,6 +35,12 @@ const NBD: Files = Files {
 };
 
 pub(crate) fn run(args: &CertArgs) -> Result<u8, CliError> {
+    if let Some(name) = args.names.iter().find(|name| !is_server_name(name)) {
+        return Err(CliError::Refused(format!(
+            "--name {name:?} is no host name or address that a client can check, such as db1.example, \
+             *.example or 10.0.0.4"
+        )));
+    }
     let files = if args.nbd { NBD } else { BLOB };
     let made = files.made(&args.names).map_err(|error| {
         CliError::Refused(format!(

@@ -186,14 +186,21 @@ pub(super) fn add(table: &mut Table, edition: &Edition, book: &PriceBook<'_>, na
     let rows: Vec<(&PriceList, &Price)> = book.all(name).collect();
     let rows = if rows.is_empty() { book.all(bare(name)).collect() } else { rows };
     for (list, price) in rows {
-        table.row(row(edition, book, list, price));
+        let used = used(book, price);
+        table.row(row(edition, list, price, used));
         let citation = price.provenance.of("price");
-        if citation.is_old(today) {
+        // The age of a price beside a newer one does not matter.
+        if used != PASSED && citation.is_old(today) {
             note(
                 table,
                 format!(
-                    "the price of {} in {} is of {}, more than a year ago: check it before you decide",
-                    price.item, list.region, citation.as_of
+                    "the price of {}{} is of {}, more than a year ago: check it before you decide",
+                    words(&price.item),
+                    match list.region.as_str() {
+                        "not given" => String::new(),
+                        region => format!(" in {region}"),
+                    },
+                    citation.as_of
                 ),
             );
         }
@@ -203,22 +210,42 @@ pub(super) fn add(table: &mut Table, edition: &Edition, book: &PriceBook<'_>, na
     }
 }
 
+/// Names an item in a sentence, as in `io2 per GiB`.
+fn words(item: &Item) -> String {
+    match item {
+        Item::Tier(name) | Item::Host(name) => name.clone(),
+        Item::Unit { of, per } => format!("{of} per {}", per.name()),
+    }
+}
+
 fn note(table: &mut Table, text: String) {
     if !table.notes.contains(&text) {
         table.notes.push(text);
     }
 }
 
-fn row(edition: &Edition, book: &PriceBook<'_>, list: &PriceList, price: &Price) -> Vec<Cell> {
-    let (name, per, used) = match &price.item {
-        Item::Tier(name) => (name, "disk", book.tier(name)),
-        Item::Host(name) => (name, "machine", book.host(name)),
-        Item::Unit { of, per } => (of, per.name(), book.unit(of, *per)),
+/// Marks a price on demand that is not in use, since another source counts.
+const PASSED: &str = "no";
+
+/// Returns whether plans count on a price, in a word; reservations are listed only.
+fn used(book: &PriceBook<'_>, price: &Price) -> &'static str {
+    let used = match &price.item {
+        Item::Tier(name) => book.tier(name),
+        Item::Host(name) => book.host(name),
+        Item::Unit { of, per } => book.unit(of, *per),
     };
-    let in_use = match used {
+    match used {
         Some(used) if std::ptr::eq(used, price) => "yes",
-        _ if price.term == Term::OnDemand => "no",
+        _ if price.term == Term::OnDemand => PASSED,
         _ => "-",
+    }
+}
+
+fn row(edition: &Edition, list: &PriceList, price: &Price, in_use: &str) -> Vec<Cell> {
+    let (name, per) = match &price.item {
+        Item::Tier(name) => (name, "disk"),
+        Item::Host(name) => (name, "machine"),
+        Item::Unit { of, per } => (of, per.name()),
     };
     let citation = price.provenance.of("price");
     let notes = price.provenance.notes().join("; ");

@@ -188,7 +188,7 @@ fn blob_of(
 /// Prints the exports and addresses.
 fn introduce(args: &ServeArgs, server: &Server, blob: Option<&Endpoint>) -> Result<(), CliError> {
     for refused in server.refused() {
-        output::talk(&format!("weir: not served: {}: {}", refused.name, refused.reason));
+        output::talk(&format!("weir: not served: {refused}"));
     }
     for (name, uris) in server.uris() {
         for uri in uris {

@@ -38,9 +38,14 @@ fn a_machine_and_a_disk_have_prices_by_region() {
         got.collect::<Vec<_>>(),
         [(&json!(38.012142), &json!("yes")), (&json!(38.02), &json!("no"))]
     );
+    let old = "more than a year ago: check it before you decide";
     let text = said(&place, &["prices", "P15"]);
-    let old = "the price of P15 in East US is of 2019-07-08, more than a year ago: check it before you decide";
-    assert!(text.contains(old), "{text}");
+    assert!(!text.contains(old), "the old price is not in use: {text}");
+    let text = said(&place, &["prices", "io2"]);
+    let words = format!("the price of io2 per GiB in us-east-1 is of 2024-07-01, {old}");
+    assert!(text.contains(&words), "{text}");
+    let text = said(&place, &["prices", "P10", "--edition", "azure-premium-2015"]);
+    assert!(text.contains("the price of P10 is of 2015-2016, more than a year ago"), "{text}");
     let csv = said(&place, &["prices", "--regions", "azure-now", "-o", "csv"]);
     assert!(
         csv.starts_with("region,edition\nEast US,azure-now\n") && csv.lines().count() > 55,

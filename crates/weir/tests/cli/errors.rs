@@ -31,7 +31,7 @@ fn layouts() {
     check_layout(
         "edition = \"azure-premium-2051\"\n",
         "layout.toml:1:1: unknown edition \"azure-premium-2051\"; did you mean \
-         \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp",
+         \"azure-premium-2015\"?; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp-2022, gcp",
     );
     check_layout(
         "edition = \"azure-premium-2015\"\n[host]\nsize = \"DS41\"\n",
@@ -56,7 +56,7 @@ fn layouts() {
         "[[volume]]\nname = \"v\"\ntier = \"P30\"\n",
         "layout.toml:3:1: volume \"v\": a tier is looked up in an edition; add edition = \"..\" at \
          the top (one of azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, \
-         azure-postgres, aws, gcp), or give limits = { .. }",
+         azure-postgres, aws, gcp-2022, gcp), or give limits = { .. }",
     );
     check_layout(
         "edition = \"azure-premium-2015\"\n[[volume]]\nname = \"a\"\nsize = \"2 TiB\"\n",
@@ -264,19 +264,19 @@ fn names_that_the_catalog_does_not_have() {
     check(
         &["catalog", "tiers", "ibm"],
         2,
-        "weir: unknown edition \"ibm\"; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp\n",
+        "weir: unknown edition \"ibm\"; there are: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp-2022, gcp\n",
     );
     check(
         &["catalog", "tiers", "azure"],
         2,
         "weir: unknown edition \"azure\"; did you mean \"azure-now\"?; there are: azure-premium-2015, \
-         azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp\n",
+         azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp-2022, gcp\n",
     );
     check(
         &["catalog", "show", "DS41"],
         2,
         "weir: unknown name \"DS41\"; did you mean \"DS14\"?; weir catalog tiers EDITION and weir \
-         catalog hosts EDITION list names; editions: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp\n",
+         catalog hosts EDITION list names; editions: azure-premium-2015, azure-mi-2018, azure-2018, azure-now, azure-mi-now, azure-postgres, aws, gcp-2022, gcp\n",
     );
 }
 

@@ -111,10 +111,12 @@ fn the_catalog_in_numbers() {
     let editions = [
         "azure-premium-2015",
         "azure-mi-2018",
+        "azure-2018",
         "azure-now",
         "azure-mi-now",
         "azure-postgres",
         "aws",
+        "gcp-2022",
         "gcp",
     ];
     for edition in editions {

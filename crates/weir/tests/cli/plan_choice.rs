@@ -78,6 +78,35 @@ fn needs_without_rates_and_of_odd_sizes_are_verified_and_compared() {
 }
 
 #[test]
+fn a_small_rate_gets_many_times_its_capacity_for_its_latency() {
+    let place = Place::new();
+    // At 500 IOPS a limit holds the second of two requests for 2 ms, whatever the disk: twice as many are too few.
+    for edition in ["aws", "gcp"] {
+        let need = [
+            "--edition",
+            edition,
+            "--size",
+            "100GiB",
+            "--iops",
+            "500",
+            "--latency",
+            "1ms",
+            "--verify",
+        ];
+        let report = json(&place, &need);
+        let got = &report["verified"][0];
+        assert_eq!(
+            (&got["is_met"], &got["median_target_ns"]),
+            (&true.into(), &1_000_000.into()),
+            "{report}"
+        );
+        let most = report["plan"]["caps"].as_array().expect("limits").iter();
+        let most = most.filter_map(|cap| cap["needed"].as_f64()).fold(0.0, f64::max);
+        assert!(most > 1_000.0, "{report}");
+    }
+}
+
+#[test]
 fn fewer_disks_are_taken_for_a_price_close_to_the_cheapest() {
     let place = Place::new();
     // An operation beyond the 3,000 of a disk costs half a cent, and 61 disks have enough of them.

@@ -105,6 +105,19 @@ fn the_verdict_comes_first_and_counts_machines_without_a_price() {
 }
 
 #[test]
+fn a_layout_that_is_cheapest_but_for_its_disks_is_noted() {
+    let place = place();
+    // Five F1 are 49.90, one F2 is 50.
+    let own = cloud("north", "EUR", &[("n8", 12_000, Some(100))]);
+    place.file("north.toml", &own.replace("month = \"20\"", "month = \"9.98\""));
+    let text = compare(&place, "north,south", &["-o", "markdown"], 0);
+    let words =
+        "north: 5 disks instead of 1 save 0.10, which is less than 1 %: fewer disks are preferred";
+    assert!(text.contains(words) && text.contains("150.00"), "{text}");
+    assert!(!text.contains("south: 5 disks"), "{text}");
+}
+
+#[test]
 fn prices_of_two_currencies_are_not_compared() {
     let place = place();
     let text = compare(&place, "north,west", &["-o", "markdown"], 0);
@@ -113,6 +126,10 @@ fn prices_of_two_currencies_are_not_compared() {
     assert!(text.contains(words), "{text}");
     let text = compare(&place, "north,west", &["--currency", "USD", "-o", "markdown"], 0);
     assert!(text.contains("north has no prices in USD, so they are in EUR"), "{text}");
+    // Where no cloud has the currency, all have another in common and are compared.
+    let text = compare(&place, "north,south", &["--currency", "USD", "-o", "markdown"], 0);
+    let note = "south has no prices in USD, so they are in EUR";
+    assert!(text.contains(note) && text.contains("south is cheapest: 110.00 EUR"), "{text}");
     // A budget is not spent in another currency.
     let more = ["--currency", "USD", "--budget", "190", "-o", "json"];
     let report: Value = serde_json::from_str(&compare(&place, "north,west", &more, 0)).unwrap();

@@ -112,7 +112,8 @@ fn devices(layout: &Layout, server: &Server) -> Result<Vec<(Device, Uri)>, CliEr
     if let Some(refused) = server.refused().first() {
         return Err(CliError::Refused(format!(
             "{} is not served: {}",
-            refused.name, refused.reason
+            refused.name,
+            refused.bare_reason()
         )));
     }
     let uris = server.uris();
