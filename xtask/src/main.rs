@@ -86,6 +86,8 @@ enum KindArg {
     Mount,
     /// Volumes over NBD on a disk that runs full.
     Full,
+    /// Volumes over NBD on a disk that fails.
+    Failing,
     /// SQLite and PostgreSQL in a mount.
     Database,
     /// Backups of volumes under load.
@@ -103,6 +105,7 @@ impl KindArg {
             Self::Blobs => Some(Kind::Blobs),
             Self::Mount => Some(Kind::Mount),
             Self::Full => Some(Kind::Full),
+            Self::Failing => Some(Kind::Failing),
             Self::Database => Some(Kind::Database),
             Self::Backup => Some(Kind::Backup),
             Self::Tuning => Some(Kind::Tuning),

@@ -13,6 +13,7 @@
 //! | `blobs` | put and clear pages, and take snapshots | each answer |
 //! | `mount` | write, sync and replace files | a sync |
 //! | `full` | as `nbd`, on a disk that is too small | a flush, or FUA |
+//! | `failing` | as `nbd` without changes of the volumes, on a disk that fails while they write | a flush, or FUA |
 //! | `database` | commit transactions to SQLite and PostgreSQL in a mount | a commit |
 //! | `backup` | write, zero and flush volumes, while backups of these are taken and killed | the end of a backup; a flush |
 //! | `tuning` | as `nbd`, while tiers, sizes, cache modes and volumes change | the answer to a change; a flush, or FUA |
@@ -22,6 +23,7 @@ mod blobs;
 mod child;
 mod database;
 mod disk;
+mod failing;
 mod full;
 mod load;
 mod mount;
@@ -60,6 +62,8 @@ pub enum Kind {
     Mount,
     /// Volumes over NBD on a disk that runs full.
     Full,
+    /// Volumes over NBD on a disk that fails.
+    Failing,
     /// Databases in a mount.
     Database,
     /// Backups of volumes under load.
@@ -90,7 +94,7 @@ struct Campaign<'a> {
     weir: &'a Path,
     /// A folder that is empty, or has the disk of the data folder.
     folder: &'a Path,
-    /// That disk, if it loses power.
+    /// That disk, if it loses power or fails.
     disk: Option<&'a Arc<Disk>>,
     /// Each kind has its first system, and the time has to do for all of them.
     is_first_turn: bool,
@@ -98,7 +102,7 @@ struct Campaign<'a> {
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Nbd,
         Self::Blobs,
         Self::Mount,
@@ -106,6 +110,8 @@ impl Kind {
         Self::Database,
         Self::Backup,
         Self::Tuning,
+        // At the end, so that a seed of an earlier version still gives the others the same losses of power.
+        Self::Failing,
     ];
 
     /// Returns its name.
@@ -116,6 +122,7 @@ impl Kind {
             Self::Blobs => "blobs",
             Self::Mount => "mount",
             Self::Full => "full",
+            Self::Failing => "failing",
             Self::Database => "database",
             Self::Backup => "backup",
             Self::Tuning => "tuning",
@@ -125,7 +132,7 @@ impl Kind {
     /// Returns what its clients change, and what is checked afterwards.
     const fn counts(self) -> (&'static str, &'static str) {
         match self {
-            Self::Nbd | Self::Blobs | Self::Mount | Self::Full | Self::Backup => {
+            Self::Nbd | Self::Blobs | Self::Mount | Self::Full | Self::Failing | Self::Backup => {
                 ("writes", "blocks")
             }
             Self::Database => ("transactions", "rows"),
@@ -134,10 +141,11 @@ impl Kind {
     }
 
     /// Returns whether the disk of a system loses power whenever its server is killed. Turns with and without losses
-    /// of power alternate, and every other kind begins with one. The disk of `full` is in memory.
+    /// of power alternate, and every other kind begins with one. The disk of `full` is in memory, and that of
+    /// `failing` fails in another way.
     fn loses_power(self, seed: u64, turn: u64) -> bool {
         let at = Self::ALL.iter().position(|kind| *kind == self).unwrap_or(0) as u64;
-        self != Self::Full && (seed ^ turn ^ at) & 1 == 0
+        !matches!(self, Self::Full | Self::Failing) && (seed ^ turn ^ at) & 1 == 0
     }
 
     /// Returns what this machine lacks for it.
@@ -146,7 +154,17 @@ impl Kind {
             Self::Nbd | Self::Blobs | Self::Backup | Self::Tuning => None,
             Self::Mount => mount::lacks(),
             Self::Full => full::lacks(),
+            Self::Failing => disk::lacks(),
             Self::Database => database::lacks(),
+        }
+    }
+
+    /// Returns whether CI may leave it out, on a machine with loop devices or without them.
+    const fn may_be_left_out(self, has_loop_devices: bool) -> bool {
+        match self {
+            Self::Full => true,
+            Self::Failing => !has_loop_devices,
+            _ => false,
         }
     }
 
@@ -170,6 +188,7 @@ impl Kind {
             Self::Blobs => blobs::live(rng, campaign, tally),
             Self::Mount => mount::live(rng, campaign, tally),
             Self::Full => full::live(rng, campaign, tally),
+            Self::Failing => failing::live(rng, campaign, tally),
             Self::Database => database::live(rng, campaign, tally),
             Self::Backup => backup::live(rng, campaign, tally),
             Self::Tuning => tuning::live(rng, campaign, tally),
@@ -207,7 +226,9 @@ fn kinds(plan: &Plan, must: bool, out: &mut dyn Write) -> Result<Vec<Kind>, Xtas
         for kind in Kind::ALL {
             match kind.lacks() {
                 None => kinds.push(kind),
-                Some(lack) if must && kind != Kind::Full => return Err(needed(kind, lack)),
+                Some(lack) if must && !kind.may_be_left_out(must_lose_power()) => {
+                    return Err(needed(kind, lack));
+                }
                 Some(lack) => say(out, &format!("{} is skipped: {lack}", kind.name()))?,
             }
         }
@@ -265,7 +286,8 @@ fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<
         let kind = plan.kinds[turn.unwrap_or(0)];
         let mut tally = Tally::default();
         let loses_power = lack.is_none() && kind.loses_power(plan.seed, number / count);
-        let disk = loses_power.then(|| Disk::new(folder.path()).map(Arc::new)).transpose()?;
+        let has_disk = loses_power || kind == Kind::Failing;
+        let disk = has_disk.then(|| Disk::new(folder.path()).map(Arc::new)).transpose()?;
         let lived = kind.live(
             &mut Rng::new(&[plan.seed, number]),
             &Campaign {
@@ -297,7 +319,7 @@ fn run_systems(plan: &Plan, report: &mut Report, out: &mut dyn Write) -> Result<
                     plan.seed,
                     kind.name(),
                     kept.display(),
-                    if loses_power { "; mount -o loop disk.img data shows the data" } else { "" }
+                    if has_disk { "; mount -o loop disk.img data shows the data" } else { "" }
                 )));
             }
             Ok(words) => words,
@@ -333,4 +355,19 @@ fn turn_ends(now: Instant, end: Instant, number: u64, kinds: u64) -> Instant {
 fn say(out: &mut dyn Write, line: &str) -> Result<(), XtaskError> {
     writeln!(out, "{line}")
         .map_err(|source| XtaskError::System { doing: "writing the output", source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ci_leaves_out_what_a_machine_cannot_have() {
+        let left_out = |has_loop_devices: bool| {
+            let kinds = Kind::ALL.into_iter();
+            kinds.filter(|own| own.may_be_left_out(has_loop_devices)).collect::<Vec<_>>()
+        };
+        assert_eq!(left_out(true), [Kind::Full]);
+        assert_eq!(left_out(false), [Kind::Full, Kind::Failing]);
+    }
 }

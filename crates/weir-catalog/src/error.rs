@@ -212,7 +212,7 @@ impl fmt::Display for Kind {
 /// The most names that a message lists in full.
 const SHORT: usize = 12;
 
-/// Names that a message lists of more than [`SHORT`].
+/// Names listed before the rest is counted, if there are more than [`SHORT`].
 const LISTED: usize = 8;
 
 /// The names that could have been given, as far as that is short; the command `all`

@@ -52,11 +52,17 @@ impl TlsConfig {
     }
 }
 
-/// Returns whether clients can check a server's certificate by a name: a host name, also with `*` for its first part,
-/// or an address.
+/// Returns whether clients can check a server's certificate by a name: a host name, an address, or `*` before a domain
+/// of at least two parts.
 #[must_use]
 pub fn is_server_name(name: &str) -> bool {
-    ServerName::try_from(name.strip_prefix("*.").unwrap_or(name)).is_ok()
+    match name.strip_prefix("*.").map(ServerName::try_from) {
+        None => ServerName::try_from(name).is_ok(),
+        Some(Ok(ServerName::DnsName(domain))) => {
+            domain.as_ref().trim_end_matches('.').contains('.')
+        }
+        Some(_) => false,
+    }
 }
 
 fn config(folder: &Path) -> Result<ClientConfig, ClientError> {
@@ -184,10 +190,12 @@ mod tests {
 
     #[test]
     fn names_of_servers_are_host_names_and_addresses() {
-        for name in ["localhost", "db1.example", "*.example", "127.0.0.1", "::1"] {
+        for name in ["localhost", "db1.example", "*.db.example", "127.0.0.1", "::1"] {
             assert!(is_server_name(name), "{name}");
         }
-        for name in ["", "*", "db 1", "db1:10809", "https://db1", "-db1", "db1/", "a*.example"] {
+        let wrong = ["", "*", "db 1", "db1:10809", "https://db1", "-db1", "db1/", "a*.db.example"];
+        let wildcards = ["*.example", "*.example.", "*.10.0.0.4", "*.::1", "*.*.db.example"];
+        for name in wrong.into_iter().chain(wildcards) {
             assert!(!is_server_name(name), "{name}");
         }
     }

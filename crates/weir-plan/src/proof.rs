@@ -17,8 +17,8 @@ use weir_report::number::{float, percent, time};
 
 /// Extra capacity to try if a latency is missed, in millionths of the rates.
 ///
-/// A limit of few operations a second holds each of two requests that meet for milliseconds, so a small need may take
-/// many times its rates.
+/// A low limit of operations delays the second of two simultaneous requests by milliseconds, so a small need may take many
+/// times its rates.
 const ROOM: [u64; 9] =
     [50_000, 100_000, 200_000, 300_000, 500_000, 1_000_000, 2_000_000, 4_000_000, 9_000_000];
 
@@ -112,10 +112,12 @@ pub fn prove(
     }
     let mut got = simulated(question, &answer.plan, how)?;
     let is_slow = got.iter().all(Got::has_rate) && !got.iter().all(Got::is_fast);
-    if is_slow
-        && may_grow
-        && let Some((mut other, own, room)) = with_room(question, &answer.plan, how)?
-    {
+    let mut tried = None;
+    let roomy = match is_slow && may_grow {
+        true => with_room(question, &answer.plan, how, &mut tried)?,
+        false => None,
+    };
+    if let Some((mut other, own, room)) = roomy {
         let words = format!(
             "rates are planned {} % above the need, to shorten waits, and the limits below are for \
              these rates: on {} {}",
@@ -131,7 +133,7 @@ pub fn prove(
     if !got.iter().all(Got::has_rate) {
         proof.fail(failing(&answer.plan));
     } else if !got.iter().all(Got::is_fast) {
-        proof.fail(too_slow(&answer.plan, &got, may_grow));
+        proof.fail(too_slow(&answer.plan, &got, may_grow, tried));
     } else {
         let queues = queues(question, &answer.plan, &got, may_grow)?;
         answer.plan.reasons.splice(0..0, queues);
@@ -182,55 +184,79 @@ fn simulated(question: &Question<'_>, plan: &Plan, how: How) -> Result<Vec<Got>,
     Ok(verify("the plan", &plan.layout, question.need, question.catalog, how)?)
 }
 
-/// Returns the first plan with extra capacity that meets the original need, and that capacity.
-fn with_room(question: &Question<'_>, slow: &Plan, how: How) -> Result<Option<Roomy>, ProofError> {
-    let (mut layout, mut missed) = (slow.layout.clone(), 0);
+/// Returns the first plan with extra capacity that meets the original need, and that capacity. `tried` gets the largest
+/// one of which a plan missed.
+fn with_room(
+    question: &Question<'_>,
+    slow: &Plan,
+    how: How,
+    tried: &mut Option<u64>,
+) -> Result<Option<Roomy>, ProofError> {
+    let mut search = Search { question, how, layout: slow.layout.clone(), missed: 0, best: None };
     for room in ROOM {
-        let need: Need = question.need.scaled(WHOLE + room);
-        let Outcome::Met(answer) = plan(&Question { need: &need, ..*question })? else {
-            return Ok(None);
-        };
-        if answer.plan.layout == layout {
-            continue;
+        match search.attempt(room)? {
+            Attempt::Missed => *tried = Some(room),
+            Attempt::Enough | Attempt::NoPlan => {
+                search.bisect(room)?;
+                *tried = tried.map(|own| own.max(search.missed));
+                return Ok(search.best);
+            }
         }
-        let got = simulated(question, &answer.plan, how)?;
-        if got.iter().all(Got::is_met) {
-            return Ok(Some(with_less(question, (*answer, got, room), (&layout, missed), how)?));
-        }
-        layout.clone_from(&answer.plan.layout);
-        missed = room;
     }
     Ok(None)
 }
 
-/// Bisects the extra capacity between the last that misses and the first that is enough.
-fn with_less(
-    question: &Question<'_>,
-    enough: Roomy,
-    missed: (&str, u64),
+/// A search for extra capacity.
+struct Search<'a> {
+    question: &'a Question<'a>,
     how: How,
-) -> Result<Roomy, ProofError> {
-    let (mut best, (mut layout, mut low)) = (enough, (missed.0.to_owned(), missed.1));
-    let mut high = best.2;
-    for _ in 0..HALVES {
-        let room = low + (high - low) / 2;
-        let need: Need = question.need.scaled(WHOLE + room);
-        let Outcome::Met(answer) = plan(&Question { need: &need, ..*question })? else { break };
-        if answer.plan.layout == best.0.plan.layout {
-            high = room;
-            continue;
+    /// The layout for the largest capacity that misses, and that capacity.
+    layout: String,
+    missed: u64,
+    best: Option<Roomy>,
+}
+
+/// The result of planning with extra capacity.
+enum Attempt {
+    /// The plan misses the need, or it is one that did before.
+    Missed,
+    /// The plan meets the need.
+    Enough,
+    /// There is no plan for so much.
+    NoPlan,
+}
+
+impl Search<'_> {
+    fn attempt(&mut self, room: u64) -> Result<Attempt, ProofError> {
+        let need: Need = self.question.need.scaled(WHOLE + room);
+        let planned = plan(&Question { need: &need, ..*self.question })?;
+        let Outcome::Met(answer) = planned else { return Ok(Attempt::NoPlan) };
+        if self.best.as_ref().is_some_and(|(best, ..)| best.plan.layout == answer.plan.layout) {
+            return Ok(Attempt::Enough);
         }
-        let is_missed = answer.plan.layout == layout;
-        let got = if is_missed { Vec::new() } else { simulated(question, &answer.plan, how)? };
-        if !is_missed && got.iter().all(Got::is_met) {
-            best = (*answer, got, room);
-            high = room;
-        } else {
-            layout.clone_from(&answer.plan.layout);
-            low = room;
+        if answer.plan.layout != self.layout {
+            let got = simulated(self.question, &answer.plan, self.how)?;
+            if got.iter().all(Got::is_met) {
+                self.best = Some((*answer, got, room));
+                return Ok(Attempt::Enough);
+            }
+            self.layout.clone_from(&answer.plan.layout);
         }
+        self.missed = room;
+        Ok(Attempt::Missed)
     }
-    Ok(best)
+
+    /// Bisects the extra capacity between the largest that misses and `high`, which is enough or too much for any plan.
+    fn bisect(&mut self, mut high: u64) -> Result<(), ProofError> {
+        for _ in 0..HALVES {
+            let room = self.missed + (high - self.missed) / 2;
+            match self.attempt(room)? {
+                Attempt::Missed => {}
+                Attempt::Enough | Attempt::NoPlan => high = room,
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Returns the note about the next cheaper layout, simulated with the original need.
@@ -311,7 +337,7 @@ fn queues(
 }
 
 /// Returns the reason why a plan that meets the rates is rejected.
-fn too_slow(plan: &Plan, got: &[Got], may_grow: bool) -> String {
+fn too_slow(plan: &Plan, got: &[Got], may_grow: bool, tried: Option<u64>) -> String {
     let mut words = format!("{} was found, but in simulation {}", plan.title, slow(got));
     let busy =
         plan.binding().map(|cap| (cap, cap.utilisation())).filter(|(_, share)| *share >= BUSY);
@@ -327,11 +353,15 @@ fn too_slow(plan: &Plan, got: &[Got], may_grow: bool) -> String {
     };
     // Writing to a string does not fail.
     debug_assert!(written.is_ok());
-    words += match may_grow {
-        true => {
-            "; no plan for up to ten times the rates meets it either: allow more time, or other disks"
+    words += &match (may_grow, tried) {
+        (true, Some(room)) => format!(
+            "; so do the plans for up to {} % more: allow more time, or other disks",
+            in_percent(room)
+        ),
+        (true, None) => {
+            "; there is no plan for higher rates: allow more time, or other disks".to_owned()
         }
-        false => "; allow more time, or a larger budget or machine",
+        (false, _) => "; allow more time, or a larger budget or machine".to_owned(),
     };
     words
 }

@@ -35,17 +35,17 @@ pub struct Refused {
 }
 
 impl Refused {
-    /// Returns the reason without the name of the volume, which it may begin with.
-    #[must_use]
-    pub fn bare_reason(&self) -> &str {
-        let own = format!("volume {:?}: ", self.name);
-        self.reason.strip_prefix(&own).unwrap_or(&self.reason)
+    /// Makes an entry. A reason that begins with the name of the volume loses it.
+    pub fn new(name: impl Into<String>, reason: &str, input: bool) -> Self {
+        let name = name.into();
+        let reason = reason.strip_prefix(&format!("volume {name:?}: ")).unwrap_or(reason);
+        Self { reason: reason.to_owned(), name, input }
     }
 }
 
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.bare_reason())
+        write!(f, "{}: {}", self.name, self.reason)
     }
 }
 
@@ -975,9 +975,7 @@ mod tests {
 
     #[test]
     fn a_reason_does_not_repeat_the_name_of_its_volume() {
-        let of = |reason: &str| {
-            Refused { name: "log".into(), reason: reason.into(), input: false }.to_string()
-        };
+        let of = |reason: &str| Refused::new("log", reason, false).to_string();
         assert_eq!(of("volume \"log\": no server answers"), "log: no server answers");
         assert_eq!(
             of("volume \"data\": no server answers"),

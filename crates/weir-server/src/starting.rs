@@ -200,9 +200,9 @@ impl<'a> Starting<'a> {
                     self.made.push((host.clone(), new));
                 }
                 (Err(error), None) => {
-                    self.refused.push(Refused { name, reason: error.to_string(), input: false });
+                    self.refused.push(Refused::new(name, &error.to_string(), false));
                 }
-                (_, Some(reason)) => self.refused.push(Refused { name, reason, input: true }),
+                (_, Some(reason)) => self.refused.push(Refused::new(name, &reason, true)),
             }
         }
         Ok(())
@@ -224,7 +224,7 @@ impl<'a> Starting<'a> {
                 }
                 Err(kind) => {
                     let reason = kind.to_string();
-                    self.refused.push(Refused { name: new.name, reason, input: true });
+                    self.refused.push(Refused::new(new.name, &reason, true));
                 }
             }
         }
@@ -266,7 +266,7 @@ impl<'a> Starting<'a> {
                         name: name.clone(),
                         backend,
                     }));
-                    self.refused.push(Refused { name, reason: error.to_string(), input });
+                    self.refused.push(Refused::new(name, &error.to_string(), input));
                     broken.push(VolumeId(id));
                     // Nothing is exported that touches it; it only keeps its place.
                     let store = Arc::new(MemoryStore::new(Bytes::ZERO));
@@ -290,7 +290,7 @@ impl<'a> Starting<'a> {
                     let column = &host.volumes[id.0].name;
                     let input = self.refused.iter().any(|r| r.name == *column && r.input);
                     let reason = format!("its volume {column:?} is not served");
-                    self.refused.push(Refused { name: export.name.clone(), reason, input });
+                    self.refused.push(Refused::new(export.name.clone(), &reason, input));
                 }
                 continue;
             }

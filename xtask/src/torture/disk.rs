@@ -1,7 +1,7 @@
-//! A disk that loses power, under the data folder of a system.
+//! A disk that loses power or fails, under the data folder of a system.
 //!
-//! It is XFS on a loop device. A loss of power shuts the file system down while the server is stopped: what the
-//! device has not received by then is lost, the journal included.
+//! It is XFS on a loop device. A loss of power shuts the file system down while the server is stopped, and a failure
+//! while it runs: what the device has not received by then is lost, the journal included.
 
 use super::server::{lost, system, wait_until};
 use super::session::{DONE, Session};
@@ -63,7 +63,7 @@ impl Disk {
         must("mount", &["-o", "loop", IMAGE, DATA], &self.folder)
     }
 
-    /// Stops the file system. The server must not run meanwhile.
+    /// Shuts the file system down without writing its journal. Each access is an error from then on.
     pub(super) fn lose_power(&self) -> Result<(), XtaskError> {
         let mut shutdown = self.shutdown.lock().unwrap_or_else(PoisonError::into_inner);
         shutdown.ask("shutdown").map(drop).map_err(|what| lost(&format!("xfs_io: {what}")))

@@ -96,7 +96,12 @@ const ARGS: [&str; 6] = ["serve", "layout.toml", "--nbd", "unix:nbd", "--data", 
 /// Refuses errors that are not about the space.
 fn sound(loads: &load::Loads) -> Result<&load::Loads, XtaskError> {
     if let Some(errno) = loads.odd() {
-        return Err(lost(&format!("a full disk is {errno} for a client, and not ENOSPC")));
+        return Err(lost(&format!(
+            "a client got {errno} instead of ENOSPC from a server whose disk is full"
+        )));
+    }
+    if loads.failed() > 0 {
+        return Err(lost("a client got EIO instead of ENOSPC from a server whose disk is full"));
     }
     if loads.has_ended() {
         return Err(lost("a client was disconnected"));

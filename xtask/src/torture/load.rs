@@ -2,7 +2,7 @@
 
 use super::Tally;
 use super::oracle::{BLOCK, Block, content};
-use super::server::{Served, lost};
+use super::server::{Served, lost, wait_for_answers};
 use super::system::{End, System};
 use crate::error::XtaskError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,8 +30,14 @@ struct Shared {
     is_over: AtomicBool,
     /// Answers that the disk is full.
     full: AtomicU64,
+    /// Answers that the disk has failed.
+    failed: AtomicU64,
     /// The first other error.
     odd: OnceLock<Errno>,
+    /// The clients should not ask for syncs.
+    is_quiet: AtomicBool,
+    /// Clients that have no request for a sync under way since then.
+    quiet: AtomicU64,
 }
 
 /// A client, and what it was promised.
@@ -39,6 +45,7 @@ struct Load {
     client: Connection,
     rng: Rng,
     shared: Arc<Shared>,
+    is_quiet: bool,
     blocks: Vec<Block>,
     writes: u64,
     flushes: u64,
@@ -66,6 +73,7 @@ pub(super) fn start(
             client: served.open(&export.name)?,
             rng: Rng::new(&[rng.next_u64()]),
             shared: Arc::clone(&shared),
+            is_quiet: false,
             blocks: blocks.clone(),
             writes: 0,
             flushes: 0,
@@ -86,9 +94,39 @@ impl Loads {
         self.shared.full.load(Ordering::Relaxed)
     }
 
-    /// Returns the first error that was not about a full disk.
+    /// Returns the number of answers that the disk has failed.
+    pub(super) fn failed(&self) -> u64 {
+        self.shared.failed.load(Ordering::Relaxed)
+    }
+
+    /// Returns the first error that was not about a full disk or a failed one.
     pub(super) fn odd(&self) -> Option<Errno> {
         self.shared.odd.get().copied()
+    }
+
+    /// Keeps the clients from asking for syncs, and waits until none is under way.
+    pub(super) fn quieten(&self) -> Result<(), XtaskError> {
+        self.shared.is_quiet.store(true, Ordering::SeqCst);
+        let all = self.threads.len() as u64;
+        let is_quiet = || self.shared.quiet.load(Ordering::SeqCst) >= all;
+        wait_for_answers(|| self.answers(), || self.sound().is_err() || is_quiet())?;
+        self.sound()
+    }
+
+    /// Lets the clients ask for syncs again.
+    pub(super) fn unquieten(&self) {
+        self.shared.is_quiet.store(false, Ordering::SeqCst);
+    }
+
+    /// Returns what clients got from a server whose disk has failed, other than EIO.
+    pub(super) fn odd_on_failed_disk(&self) -> Option<String> {
+        let full = (self.full() > 0).then_some(Errno::NoSpc);
+        match self.odd().or(full) {
+            Some(errno) => Some(format!(
+                "a client got {errno} instead of EIO from a server whose disk has failed"
+            )),
+            None => self.has_ended().then(|| "a client was disconnected".to_owned()),
+        }
     }
 
     /// Refuses errors of a server that has all it needs.
@@ -147,6 +185,7 @@ impl Loads {
         });
         let known = ended.collect();
         tally.full += shared.full.load(Ordering::Relaxed);
+        tally.failed += shared.failed.load(Ordering::Relaxed);
         known
     }
 }
@@ -156,9 +195,10 @@ impl Shared {
         if let Some(errno) = self.odd.get() {
             return Err(lost(&format!("a client got {errno}")));
         }
-        match self.full.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            full => Err(lost(&format!("{full} changes got ENOSPC, and the disk is not full"))),
+        match (self.full.load(Ordering::Relaxed), self.failed.load(Ordering::Relaxed)) {
+            (0, 0) => Ok(()),
+            (0, failed) => Err(lost(&format!("{failed} requests got EIO, and the disk works"))),
+            (full, _) => Err(lost(&format!("{full} changes got ENOSPC, and the disk is not full"))),
         }
     }
 }
@@ -167,7 +207,12 @@ impl Load {
     fn run(mut self) -> Self {
         let mut stamp = self.rng.next_u64() >> 8;
         while !self.shared.is_over.load(Ordering::Relaxed) {
-            let sent = self.send(&mut stamp);
+            // Everything before is answered.
+            let has_syncs = !self.shared.is_quiet.load(Ordering::SeqCst);
+            if !has_syncs && !std::mem::replace(&mut self.is_quiet, true) {
+                self.shared.quiet.fetch_add(1, Ordering::SeqCst);
+            }
+            let sent = self.send(&mut stamp, has_syncs);
             let Ok(sent) = sent else { return self };
             while self.client.in_flight() > 0 {
                 let Self { client, blocks, writes, flushes, shared, .. } = &mut self;
@@ -177,6 +222,9 @@ impl Load {
                         Ok(_) => {}
                         Err(Errno::NoSpc) => {
                             shared.full.fetch_add(1, Ordering::Relaxed);
+                        }
+                        Err(Errno::Io) => {
+                            shared.failed.fetch_add(1, Ordering::Relaxed);
                         }
                         Err(errno) => {
                             // The first one is enough.
@@ -202,12 +250,16 @@ impl Load {
 
     /// Sends a batch of requests. No two of its writes are to the same block, since their order would
     /// not be known.
-    fn send(&mut self, stamp: &mut u64) -> Result<Vec<Sent>, weir_client::ClientError> {
+    fn send(
+        &mut self,
+        stamp: &mut u64,
+        has_syncs: bool,
+    ) -> Result<Vec<Sent>, weir_client::ClientError> {
         let mut sent = Vec::new();
         let mut taken = vec![false; self.blocks.len()];
         for _ in 0..=self.rng.below(DEPTH) {
             let cookie = sent.len() as u64;
-            if self.rng.chance(8) {
+            if self.rng.chance(8) && has_syncs {
                 let covers = self.blocks.iter().map(|block| block.answered).collect();
                 self.client.queue_flush(cookie)?;
                 sent.push(Sent::Flush { covers });
@@ -221,7 +273,7 @@ impl Load {
             }
             taken[first..first + free].fill(true);
             let is_trim = self.rng.chance(10);
-            let fua = !is_trim && self.rng.chance(10);
+            let fua = !is_trim && self.rng.chance(10) && has_syncs;
             let mut data = Vec::new();
             let mut blocks = Vec::new();
             for at in first..first + free {

@@ -13,6 +13,8 @@ pub struct Tally {
     pub kills: u64,
     /// Servers that were killed by a loss of power, which their disks also had.
     pub power_losses: u64,
+    /// Servers whose disk failed under load, and that were killed then.
+    pub disk_failures: u64,
     /// Servers whose hosts crashed.
     pub crashes: u64,
     /// Servers that were stopped.
@@ -25,6 +27,8 @@ pub struct Tally {
     pub flushes: u64,
     /// Refused changes for which there was no space.
     pub full: u64,
+    /// Requests that failed because their disk did.
+    pub failed: u64,
     /// Backups that were restored and compared.
     pub restores: u64,
     /// Blocks, rows or settings with a promise that were read after the end of a server.
@@ -37,7 +41,7 @@ impl Tally {
     /// Returns the number of servers that ended.
     #[must_use]
     pub const fn rounds(&self) -> u64 {
-        self.kills + self.power_losses + self.crashes + self.stops
+        self.kills + self.power_losses + self.disk_failures + self.crashes + self.stops
     }
 
     pub(super) fn ended(&mut self, end: End) {
@@ -52,12 +56,14 @@ impl Tally {
         self.systems += other.systems;
         self.kills += other.kills;
         self.power_losses += other.power_losses;
+        self.disk_failures += other.disk_failures;
         self.crashes += other.crashes;
         self.stops += other.stops;
         self.changes += other.changes;
         self.writes += other.writes;
         self.flushes += other.flushes;
         self.full += other.full;
+        self.failed += other.failed;
         self.restores += other.restores;
         self.promises += other.promises;
         self.lost += other.lost;
@@ -101,6 +107,7 @@ impl fmt::Display for Report {
             let ends = [
                 (own.kills, "kills"),
                 (own.power_losses, "losses of power"),
+                (own.disk_failures, "disk failures"),
                 (own.crashes, "host crashes"),
                 (own.stops, "stops"),
             ];
@@ -109,6 +116,7 @@ impl fmt::Display for Report {
                 (own.writes, format!("{written} acknowledged")),
                 (own.flushes, "flushes acknowledged".to_owned()),
                 (own.full, "changes refused on a full disk".to_owned()),
+                (own.failed, "requests failed with EIO".to_owned()),
                 (own.restores, "backups restored".to_owned()),
                 (own.promises, format!("promised {checked} checked")),
             ];
@@ -146,6 +154,13 @@ mod tests {
             "nbd: 0 systems, 1 rounds: 1 kills; 5 promised blocks checked; 0 lost\n\
              mount: 0 systems, 1 rounds: 1 stops; 0 lost\n"
         );
+        let mut failed = Report::new(&[Kind::Failing]);
+        failed.add(
+            Kind::Failing,
+            Tally { disk_failures: 2, failed: 7, promises: 3, ..Tally::default() },
+        );
+        let words = "failing: 0 systems, 2 rounds: 2 disk failures; 7 requests failed with EIO; 3 promised blocks checked; 0 lost\n";
+        assert_eq!(failed.to_string(), words);
         report.add(Kind::Mount, Tally { lost: 1, ..Tally::default() });
         assert!(!report.is_good());
     }

@@ -26,8 +26,9 @@ pub(super) const PATIENCE: Span = Span::from_secs(60);
 /// A running server; killed if it is dropped.
 pub(super) struct Served {
     folder: PathBuf,
-    /// The disk of its data folder, if it loses power with it.
+    /// The disk of its data folder, if that loses power with it, or fails.
     disk: Option<Arc<Disk>>,
+    has_failed_disk: bool,
     child: Child,
     said: Option<JoinHandle<String>>,
 }
@@ -55,7 +56,7 @@ impl Served {
         let mut child = child.map_err(XtaskError::file("starting", campaign.weir))?;
         let stderr = child.stderr.take();
         let (folder, disk) = (campaign.folder.to_owned(), campaign.disk.cloned());
-        let mut served = Self { folder, disk, child, said: None };
+        let mut served = Self { folder, disk, has_failed_disk: false, child, said: None };
         let lines = BufReader::new(stderr.ok_or_else(|| lost("it has no stderr"))?);
         let (sender, ready) = channel();
         // It must not wait for someone to read its messages.
@@ -129,9 +130,9 @@ impl Served {
         crashed.map(drop).map_err(|error| lost(&error.to_string()))
     }
 
-    /// Kills it. If its data folder is a disk that can lose power, the disk loses it first.
+    /// Kills it. If its data folder is a disk that can lose power, the disk loses it first, unless it has failed.
     pub(super) fn kill(&mut self) -> Result<(), XtaskError> {
-        if let Some(disk) = &self.disk {
+        if let Some(disk) = self.disk.as_ref().filter(|_| !self.has_failed_disk) {
             // It must not see the errors of a disk without power.
             self.freeze()?;
             disk.lose_power()?;
@@ -139,6 +140,26 @@ impl Served {
         self.child.kill().map_err(system("killing the server"))?;
         self.child.wait().map_err(system("waiting for the server"))?;
         self.disk.as_ref().map_or(Ok(()), |disk| disk.recover())
+    }
+
+    /// Makes each access to its disk fail from now on, while it runs. What the disk has not received is lost.
+    pub(super) fn fail_disk(&mut self) -> Result<(), XtaskError> {
+        let disk = self.disk.as_ref().ok_or_else(|| lost("it has no disk that can fail"))?;
+        self.has_failed_disk = true;
+        disk.lose_power()
+    }
+
+    /// Refuses a server that has ended by itself, or does not answer the control socket.
+    pub(super) fn check_alive(&mut self) -> Result<(), XtaskError> {
+        match self.child.try_wait().map_err(system("looking for the server"))? {
+            None => ask(&self.folder.join("control"), &Request::Status)
+                .map(drop)
+                .map_err(|error| lost(&error.to_string())),
+            Some(status) => {
+                let said = self.said.take().and_then(|own| own.join().ok()).unwrap_or_default();
+                Err(lost(&format!("the server ended by itself with {status}: {said}")))
+            }
+        }
     }
 
     /// Stops all its threads, so that it answers nobody any more.

@@ -128,7 +128,12 @@ fn main() -> Result<(), Failure> {
         let mut runs: Vec<Vec<Run>> = peers.iter().map(|_| Vec::new()).collect();
         for round in 0..rounds {
             eprintln!("{client}, {rw} at depth {depth}, round {} of {rounds}", round + 1);
-            for (peer, runs) in peers.iter().zip(&mut runs) {
+            // In turn forwards and backwards, so that no server always follows the same one.
+            let mut order: Vec<_> = peers.iter().zip(&mut runs).collect();
+            if round % 2 == 1 {
+                order.reverse();
+            }
+            for (peer, runs) in order {
                 runs.push(match client {
                     "fio" => fio(peer, folder.path(), rw, depth, 3)?,
                     _ => runner(peer, rw, depth, 3)?,

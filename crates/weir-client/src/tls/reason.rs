@@ -7,19 +7,21 @@ use rustls::{AlertDescription, CertificateError, Error};
 pub fn reason(error: &Error) -> String {
     let words = match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "none of the trusted authorities has signed the other side's certificate"
+            "no trusted authority has signed the peer's certificate"
         }
-        // The trusted authority has the name of the one that signed, and another key.
         Error::InvalidCertificate(CertificateError::BadSignature) => {
-            "an authority of the same name as the trusted one has signed the other side's certificate, \
-             but with another key"
+            "a signature of the peer is wrong; most likely another authority of the same name as the \
+             trusted one has signed its certificate"
         }
         Error::InconsistentKeys(_) => "the key does not belong to the certificate",
         Error::AlertReceived(AlertDescription::CertificateRequired) => {
-            "the other side asks for a certificate, and there is none"
+            "the peer asks for a certificate: put client-cert.pem and client-key.pem beside ca-cert.pem"
         }
-        Error::AlertReceived(AlertDescription::UnknownCA | AlertDescription::DecryptError) => {
-            "the other side does not trust the authority that has signed the certificate"
+        Error::AlertReceived(AlertDescription::UnknownCA) => {
+            "the peer does not trust the authority that has signed the certificate"
+        }
+        Error::AlertReceived(AlertDescription::DecryptError) => {
+            "the peer rejected a signature; most likely it trusts another authority of the same name"
         }
         _ => return error.to_string(),
     };
@@ -38,12 +40,12 @@ mod tests {
             assert!(words.contains(expect), "{error:?}: {words}");
         };
         let invalid = Error::InvalidCertificate;
-        check(invalid(CertificateError::UnknownIssuer), "none of the trusted authorities");
-        check(invalid(CertificateError::BadSignature), "with another key");
+        check(invalid(CertificateError::UnknownIssuer), "no trusted authority has signed");
+        check(invalid(CertificateError::BadSignature), "of the same name as the trusted one");
         check(Error::InconsistentKeys(InconsistentKeys::KeyMismatch), "does not belong to");
-        check(Error::AlertReceived(AlertDescription::CertificateRequired), "and there is none");
+        check(Error::AlertReceived(AlertDescription::CertificateRequired), "put client-cert.pem");
         check(Error::AlertReceived(AlertDescription::UnknownCA), "does not trust the authority");
-        check(Error::AlertReceived(AlertDescription::DecryptError), "does not trust the authority");
+        check(Error::AlertReceived(AlertDescription::DecryptError), "rejected a signature");
         // Others keep the words of the library.
         check(invalid(CertificateError::NotValidForName), "NotValidForName");
     }

@@ -44,7 +44,7 @@ impl Late {
             }
             other => other.to_string(),
         };
-        Refused { name: self.name.clone(), reason, input: false }
+        Refused::new(self.name.clone(), &reason, false)
     }
 }
 

@@ -110,7 +110,7 @@ impl Shared {
         name: &str,
     ) -> Result<(usize, VolumeId), ServerError> {
         if let Some(refused) = self.refused().iter().find(|refused| refused.name == name) {
-            return Err(refuse(name, format!("it is not served: {}", refused.bare_reason())));
+            return Err(refuse(name, format!("it is not served: {}", refused.reason)));
         }
         let is_it = |volume: &Volume| !volume.is_gone() && volume.name == name;
         let position = |host: &HostState| host.layout.volumes.iter().position(is_it);

@@ -37,8 +37,8 @@ const NBD: Files = Files {
 pub(crate) fn run(args: &CertArgs) -> Result<u8, CliError> {
     if let Some(name) = args.names.iter().find(|name| !is_server_name(name)) {
         return Err(CliError::Refused(format!(
-            "--name {name:?} is no host name or address that a client can check, such as db1.example, \
-             *.example or 10.0.0.4"
+            "--name {name:?} is not a host name or address that a client can check, such as db1.example, \
+             *.db.example or 10.0.0.4"
         )));
     }
     let files = if args.nbd { NBD } else { BLOB };

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &MountArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let overrides = kept::overrides(&server.status(), &args.layout, &declared);
     overrides.iter().for_each(|line| output::talk(line));
     for refused in server.refused() {
-        output::talk(&format!("weir: not mounted: {}: {}", refused.name, refused.reason));
+        output::talk(&format!("weir: not mounted: {refused}"));
     }
     let (tops, dirs) = dirs_of(args, &server.handle(), data)?;
     let names: Vec<String> =

@@ -15,6 +15,9 @@ const ALL: &str = "all";
 /// Number of regions that a message names before it counts the rest.
 const LISTED: usize = 12;
 
+/// The region of an edition whose document names none.
+const NO_REGION: &str = "not given";
+
 const DAY: u64 = 86_400 * 1_000_000_000;
 
 pub(crate) fn run(args: &PricesArgs, catalog: &Catalog) -> Result<u8, CliError> {
@@ -189,15 +192,15 @@ pub(super) fn add(table: &mut Table, edition: &Edition, book: &PriceBook<'_>, na
         let used = used(book, price);
         table.row(row(edition, list, price, used));
         let citation = price.provenance.of("price");
-        // The age of a price beside a newer one does not matter.
-        if used != PASSED && citation.is_old(today) {
+        // Plans do not count on a price that is not in use. A reservation is listed for people, who decide by it.
+        if used != InUse::No && citation.is_old(today) {
             note(
                 table,
                 format!(
                     "the price of {}{} is of {}, more than a year ago: check it before you decide",
                     words(&price.item),
                     match list.region.as_str() {
-                        "not given" => String::new(),
+                        NO_REGION => String::new(),
                         region => format!(" in {region}"),
                     },
                     citation.as_of
@@ -224,24 +227,41 @@ fn note(table: &mut Table, text: String) {
     }
 }
 
-/// Marks a price on demand that is not in use, since another source counts.
-const PASSED: &str = "no";
+/// Tells whether plans count on a price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InUse {
+    Yes,
+    /// Another source counts.
+    No,
+    /// A reservation.
+    Listed,
+}
 
-/// Returns whether plans count on a price, in a word; reservations are listed only.
-fn used(book: &PriceBook<'_>, price: &Price) -> &'static str {
+impl InUse {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No => "no",
+            Self::Listed => "-",
+        }
+    }
+}
+
+/// Returns whether plans count on a price.
+fn used(book: &PriceBook<'_>, price: &Price) -> InUse {
     let used = match &price.item {
         Item::Tier(name) => book.tier(name),
         Item::Host(name) => book.host(name),
         Item::Unit { of, per } => book.unit(of, *per),
     };
     match used {
-        Some(used) if std::ptr::eq(used, price) => "yes",
-        _ if price.term == Term::OnDemand => PASSED,
-        _ => "-",
+        Some(used) if std::ptr::eq(used, price) => InUse::Yes,
+        _ if price.term == Term::OnDemand => InUse::No,
+        _ => InUse::Listed,
     }
 }
 
-fn row(edition: &Edition, list: &PriceList, price: &Price, in_use: &str) -> Vec<Cell> {
+fn row(edition: &Edition, list: &PriceList, price: &Price, in_use: InUse) -> Vec<Cell> {
     let (name, per) = match &price.item {
         Item::Tier(name) => (name, "disk"),
         Item::Host(name) => (name, "machine"),
@@ -264,7 +284,7 @@ fn row(edition: &Edition, list: &PriceList, price: &Price, in_use: &str) -> Vec<
             free => weir_report::number::grouped(free),
         },
         list.currency.as_str(),
-        in_use,
+        in_use.name(),
         &*citation.as_of,
         &*citation.source,
         if notes.is_empty() { Cell::none() } else { notes.into() },

@@ -172,7 +172,7 @@ fn wrong_certificates_are_refused_at_the_start() {
     assert!(stderr.contains("pki/ca-cert.pem: the file exists"), "{stderr}");
     let (_, stderr, code) = run(place.weir(&["cert", "third", "--nbd", "--name", "db1:10809"]));
     assert_eq!((code, place.path("third").exists()), (Some(2), false));
-    assert!(stderr.contains("--name \"db1:10809\" is no host name or address"), "{stderr}");
+    assert!(stderr.contains("--name \"db1:10809\" is not a host name or address"), "{stderr}");
     let refused = |more: &[&str], expect: &str| {
         let (stdout, stderr, code) = run(place.weir(&[&["serve", "layout.toml"], more].concat()));
         assert_eq!((stdout.as_str(), code), ("", Some(2)), "{stderr}");
@@ -269,8 +269,11 @@ fn weirs_client_says_why_it_cannot_encrypt() {
     };
     let uri = format!("nbds://localhost:{port}/data?tls-certificates=");
     check(format!("{uri}{}", at("none")), "none/ca-cert.pem: ");
-    check(format!("{uri}{}", at("other")), "an authority of the same name as the trusted one");
-    check(format!("{uri}{}", at("bare")), "asks for a certificate, and there is none");
+    check(format!("{uri}{}", at("other")), "of the same name as the trusted one");
+    check(
+        format!("{uri}{}", at("bare")),
+        "put client-cert.pem and client-key.pem beside ca-cert.pem",
+    );
     let named = format!("{uri}{}&tls-hostname=db1.example", at("pki"));
     check(named, "certificate not valid for name \"db1.example\"");
     let socket = place.path("nbd.sock").display().to_string();

@@ -81,7 +81,7 @@ impl Exports {
         if let Some(own) = &self.own
             && let Some(left) = own.server.refused().iter().find(|left| left.name == name)
         {
-            return refused(format!("{name} is not served: {}", left.bare_reason()));
+            return refused(format!("{name} is not served: {}", left.reason));
         }
         match self.uris.get(name).map(|uris| uris.first()) {
             Some(Some(uri)) => {

@@ -112,8 +112,7 @@ fn devices(layout: &Layout, server: &Server) -> Result<Vec<(Device, Uri)>, CliEr
     if let Some(refused) = server.refused().first() {
         return Err(CliError::Refused(format!(
             "{} is not served: {}",
-            refused.name,
-            refused.bare_reason()
+            refused.name, refused.reason
         )));
     }
     let uris = server.uris();

@@ -36,11 +36,8 @@ pub(super) fn warn(report: &mut BackupRunReport, what: &str) {
 
 /// Warns of a volume that is not in the backup.
 pub(super) fn warn_of_missing(report: &mut BackupRunReport, own: &Refused) {
-    let what = format!(
-        "{} is not in this backup, because it is not served: {}",
-        own.name,
-        own.bare_reason()
-    );
+    let what =
+        format!("{} is not in this backup, because it is not served: {}", own.name, own.reason);
     output::talk(&format!("weir: warning: {what}"));
     report.notes.push(format!("warning: {what}"));
 }

@@ -91,7 +91,7 @@ impl Served {
             if let Some(refused) = refused {
                 return Err(BackupError::Refused(format!(
                     "{name} is not served: {}",
-                    refused.bare_reason()
+                    refused.reason
                 )));
             }
             let names: Vec<&str> = self.exports().map(|export| export.name.as_str()).collect();
