@@ -128,9 +128,15 @@ impl<'a> Row<'a> {
         if text.is_empty() {
             return None;
         }
-        let parsed = [text, unit].concat().parse();
-        let name = self.get("name");
-        assert!(parsed.is_ok(), "the tables of machines are broken: {name}, {head}: {text:?}");
+        let parsed = match unit {
+            "" => text.parse(),
+            unit => [text, unit].concat().parse(),
+        };
+        assert!(
+            parsed.is_ok(),
+            "the tables of machines are broken: {}, {head}: {text:?}",
+            self.get("name")
+        );
         parsed.ok()
     }
 

@@ -7,6 +7,7 @@
 use crate::provenance::Citation;
 use csv::StringRecord;
 use flate2::read::ZlibDecoder;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::sync::LazyLock;
@@ -73,22 +74,27 @@ impl Packed {
     }
 }
 
-/// The headings of a table. There are few, so a search is faster than a hash.
+/// The headings of a table. There are few, so a search is faster than a hash, above all from the column after the last
+/// one that was asked for, since most readers ask in order.
 #[derive(Debug)]
-pub(crate) struct Heads(Vec<String>);
+pub(crate) struct Heads {
+    names: Vec<String>,
+    next: Cell<usize>,
+}
 
 impl Heads {
     pub(crate) fn index(heads: &StringRecord) -> Self {
-        Self(heads.iter().map(str::to_owned).collect())
+        Self { names: heads.iter().map(str::to_owned).collect(), next: Cell::new(0) }
     }
 
     /// Returns a cell; empty if the table has no such column.
     pub(crate) fn cell<'a>(&self, row: &'a StringRecord, head: &str) -> &'a str {
-        self.0
-            .iter()
-            .position(|own| own == head)
-            .and_then(|index| row.get(index))
-            .unwrap_or_default()
+        let (before, after) = self.names.split_at(self.next.get().min(self.names.len()));
+        let of = |part: &[String]| part.iter().position(|own| own == head);
+        let index = of(after).map(|index| before.len() + index).or_else(|| of(before));
+        let Some(index) = index else { return "" };
+        self.next.set(index + 1);
+        row.get(index).unwrap_or_default()
     }
 }
 

@@ -433,3 +433,20 @@ fn an_unknown_region_is_refused_with_the_nearest() {
     assert!(error.contains("did you mean \"westeurope\"?"), "{error}");
     assert!(error.contains("59 regions in USD: weir prices --regions azure-now"), "{error}");
 }
+
+#[test]
+fn cells_are_found_in_any_order() {
+    let record = |cells: [&str; 3]| csv::StringRecord::from(cells.to_vec());
+    let (heads, row) =
+        (crate::tables::Heads::index(&record(["a", "b", "c"])), record(["1", "2", "3"]));
+    for order in [["a", "b", "c"], ["c", "b", "a"], ["b", "b", "a"], ["c", "c", "none"]] {
+        let got = order.map(|head| heads.cell(&row, head));
+        let expect = order.map(|head| match head {
+            "a" => "1",
+            "b" => "2",
+            "c" => "3",
+            _ => "",
+        });
+        assert_eq!(got, expect);
+    }
+}
