@@ -191,10 +191,10 @@ fn an_edited_layout_decides_unless_data_would_be_lost_or_garbled() {
         place.serve_kept(&(volume("1 MiB") + &stripe("64 KiB", 3) + &unlimited("1 MiB", &["w"])));
     let reasons: Vec<(&str, &str)> =
         server.refused().iter().map(|r| (r.name.as_str(), r.reason.as_str())).collect();
-    let garbled = "volume \"s-0\": the layout now makes it column 1 of 3, unit 64 KiB, but its \
+    let garbled = "the layout now makes it column 1 of 3, unit 64 KiB, but its \
                    data was written as column 1 of 3, unit 32 KiB; restore the layout, or copy the \
                    data to another volume first";
-    let lost = "volume \"v\": the layout now says 1 MiB, but there is data beyond that in its 2 \
+    let lost = "the layout now says 1 MiB, but there is data beyond that in its 2 \
                 MiB; declare 2 MiB, or trim or move the data before shrinking";
     assert_eq!(reasons[0], ("v", lost));
     assert_eq!(reasons[1], ("s-0", garbled));
