@@ -17,8 +17,8 @@ use weir_report::number::{float, percent, time};
 
 /// Extra capacity to try if a latency is missed, in millionths of the rates.
 ///
-/// A low limit of operations delays the second of two simultaneous requests by milliseconds, so a small need may take many
-/// times its rates.
+/// Simulated reads and writes are paced evenly and start together, so a low limit of operations delays one of each pair by
+/// milliseconds. A small need may therefore take many times its rates, more than requests that arrive apart would.
 const ROOM: [u64; 9] =
     [50_000, 100_000, 200_000, 300_000, 500_000, 1_000_000, 2_000_000, 4_000_000, 9_000_000];
 
@@ -355,7 +355,7 @@ fn too_slow(plan: &Plan, got: &[Got], may_grow: bool, tried: Option<u64>) -> Str
     debug_assert!(written.is_ok());
     words += &match (may_grow, tried) {
         (true, Some(room)) => format!(
-            "; so do the plans for up to {} % more: allow more time, or other disks",
+            "; plans for up to {} % more miss it as well: allow more time, or other disks",
             in_percent(room)
         ),
         (true, None) => {

@@ -64,7 +64,7 @@ impl Disk {
     }
 
     /// Shuts the file system down without writing its journal. Each access is an error from then on.
-    pub(super) fn lose_power(&self) -> Result<(), XtaskError> {
+    pub(super) fn shut_down(&self) -> Result<(), XtaskError> {
         let mut shutdown = self.shutdown.lock().unwrap_or_else(PoisonError::into_inner);
         shutdown.ask("shutdown").map(drop).map_err(|what| lost(&format!("xfs_io: {what}")))
     }

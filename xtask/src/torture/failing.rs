@@ -34,9 +34,9 @@ pub(super) fn live(
             || loads.sound().is_err() || loads.answers() >= answers,
         )?;
         loads.sound()?;
-        loads.quieten()?;
+        loads.pause_syncs()?;
         served.fail_disk()?;
-        loads.unquieten();
+        loads.resume_syncs();
         let has_odd = || loads.odd_on_failed_disk().is_some();
         wait_for_answers(|| loads.failed(), || has_odd() || loads.failed() >= failures)?;
         served.check_alive()?;

@@ -35,9 +35,9 @@ struct Shared {
     /// The first other error.
     odd: OnceLock<Errno>,
     /// The clients should not ask for syncs.
-    is_quiet: AtomicBool,
+    syncs_are_paused: AtomicBool,
     /// Clients that have no request for a sync under way since then.
-    quiet: AtomicU64,
+    without_syncs: AtomicU64,
 }
 
 /// A client, and what it was promised.
@@ -45,7 +45,8 @@ struct Load {
     client: Connection,
     rng: Rng,
     shared: Arc<Shared>,
-    is_quiet: bool,
+    /// It is counted in `without_syncs`.
+    is_counted: bool,
     blocks: Vec<Block>,
     writes: u64,
     flushes: u64,
@@ -73,7 +74,7 @@ pub(super) fn start(
             client: served.open(&export.name)?,
             rng: Rng::new(&[rng.next_u64()]),
             shared: Arc::clone(&shared),
-            is_quiet: false,
+            is_counted: false,
             blocks: blocks.clone(),
             writes: 0,
             flushes: 0,
@@ -105,17 +106,17 @@ impl Loads {
     }
 
     /// Keeps the clients from asking for syncs, and waits until none is under way.
-    pub(super) fn quieten(&self) -> Result<(), XtaskError> {
-        self.shared.is_quiet.store(true, Ordering::SeqCst);
+    pub(super) fn pause_syncs(&self) -> Result<(), XtaskError> {
+        self.shared.syncs_are_paused.store(true, Ordering::SeqCst);
         let all = self.threads.len() as u64;
-        let is_quiet = || self.shared.quiet.load(Ordering::SeqCst) >= all;
-        wait_for_answers(|| self.answers(), || self.sound().is_err() || is_quiet())?;
+        let are_all = || self.shared.without_syncs.load(Ordering::SeqCst) >= all;
+        wait_for_answers(|| self.answers(), || self.sound().is_err() || are_all())?;
         self.sound()
     }
 
     /// Lets the clients ask for syncs again.
-    pub(super) fn unquieten(&self) {
-        self.shared.is_quiet.store(false, Ordering::SeqCst);
+    pub(super) fn resume_syncs(&self) {
+        self.shared.syncs_are_paused.store(false, Ordering::SeqCst);
     }
 
     /// Returns what clients got from a server whose disk has failed, other than EIO.
@@ -208,9 +209,9 @@ impl Load {
         let mut stamp = self.rng.next_u64() >> 8;
         while !self.shared.is_over.load(Ordering::Relaxed) {
             // Everything before is answered.
-            let has_syncs = !self.shared.is_quiet.load(Ordering::SeqCst);
-            if !has_syncs && !std::mem::replace(&mut self.is_quiet, true) {
-                self.shared.quiet.fetch_add(1, Ordering::SeqCst);
+            let has_syncs = !self.shared.syncs_are_paused.load(Ordering::SeqCst);
+            if !has_syncs && !std::mem::replace(&mut self.is_counted, true) {
+                self.shared.without_syncs.fetch_add(1, Ordering::SeqCst);
             }
             let sent = self.send(&mut stamp, has_syncs);
             let Ok(sent) = sent else { return self };

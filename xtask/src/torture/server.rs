@@ -135,7 +135,7 @@ impl Served {
         if let Some(disk) = self.disk.as_ref().filter(|_| !self.has_failed_disk) {
             // It must not see the errors of a disk without power.
             self.freeze()?;
-            disk.lose_power()?;
+            disk.shut_down()?;
         }
         self.child.kill().map_err(system("killing the server"))?;
         self.child.wait().map_err(system("waiting for the server"))?;
@@ -146,7 +146,7 @@ impl Served {
     pub(super) fn fail_disk(&mut self) -> Result<(), XtaskError> {
         let disk = self.disk.as_ref().ok_or_else(|| lost("it has no disk that can fail"))?;
         self.has_failed_disk = true;
-        disk.lose_power()
+        disk.shut_down()
     }
 
     /// Refuses a server that has ended by itself, or does not answer the control socket.

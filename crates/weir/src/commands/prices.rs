@@ -192,7 +192,7 @@ pub(super) fn add(table: &mut Table, edition: &Edition, book: &PriceBook<'_>, na
         let used = used(book, price);
         table.row(row(edition, list, price, used));
         let citation = price.provenance.of("price");
-        // Plans do not count on a price that is not in use. A reservation is listed for people, who decide by it.
+        // Plans do not count on a price that is not in use. People decide by a reservation, so its age counts.
         if used != InUse::No && citation.is_old(today) {
             note(
                 table,

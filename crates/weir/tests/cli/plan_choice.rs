@@ -80,7 +80,7 @@ fn needs_without_rates_and_of_odd_sizes_are_verified_and_compared() {
 #[test]
 fn a_small_rate_gets_many_times_its_capacity_for_its_latency() {
     let place = Place::new();
-    // At 500 IOPS a limit holds the second of two requests for 2 ms, whatever the disk: twice as many are too few.
+    // Simulated reads and writes start together, so a limit of 500 IOPS delays each write by 2 ms.
     for edition in ["aws", "gcp"] {
         let need = [
             "--edition",
