@@ -1,10 +1,12 @@
-//! The latency that disks promise to requests that do not wait at a limit.
+//! The latency of disks for requests that do not wait at a limit.
 //!
 //! A need without a latency target still expects that requests do not queue. They do if their median
 //! latency exceeds the 99th percentile of an idle disk. Requests of a backup may queue: its time follows
 //! from its rate.
 
-use crate::need::Need;
+use crate::disks::typical;
+use crate::need::{Need, RoleNeed};
+use crate::planner::Question;
 use crate::share::WHOLE;
 use weir_core::Latency;
 use weir_layout::{Layout, Role};
@@ -53,6 +55,23 @@ pub fn shortest(layout: &Layout, of_reads: bool) -> Option<Span> {
         quantile(if of_reads { &medium.read } else { &medium.write }, 0, 50)
     });
     medians.min()
+}
+
+/// Returns the median latency that the catalog states for a role's disks in the text of a layout, the longer of reads and
+/// writes.
+pub(crate) fn stated_latency(
+    question: &Question<'_>,
+    layout: &str,
+    own: &RoleNeed,
+) -> Option<Span> {
+    let layout = Layout::parse("the plan", layout, question.catalog).ok()?;
+    let mut hosts = layout.hosts.iter();
+    let family = hosts.find_map(|host| {
+        let file = host.files.iter().find(|file| file.role == own.role)?;
+        let volume = host.export_of(file)?.volumes.first()?;
+        host.volumes.get(volume.0)?.family.clone()
+    })?;
+    typical(question.edition, &family, own.request)
 }
 
 /// Returns a quantile of a latency for requests of `request` bytes.

@@ -1,6 +1,7 @@
 //! Simulation of a need on a layout.
 //!
-//! Requests arrive at the rates of the need, whether or not earlier ones are complete. They are
+//! Requests arrive at the rates of the need, whether or not earlier ones are complete: reads and writes of
+//! each file at random times of equal intervals, so that files do not run in step. They are
 //! spread over each role's files by their sizes, and caches are warm. Bursts are left out: a plan must hold
 //! when credits are spent. If the throughput exceeds the bytes of the operations, it is simulated
 //! on its own, in the largest requests that count as one operation.
@@ -21,6 +22,7 @@ use weir_observe::run::Sample;
 use weir_report::run::JobReport;
 use weir_sim::{Options, SimError, Simulation, devices};
 use weir_units::{Bytes, Instant, Span};
+use weir_workload::job::RateProcess;
 use weir_workload::{FioError, Isolated, PlaceError, fio, place};
 
 /// A rate is met if it falls short by at most this share, in millionths. A latency may exceed its
@@ -415,7 +417,8 @@ fn run(
     let (seconds, longer) = durations(all, how.is_quick);
     let depth = (all / DEPTH_PER_SECOND).clamp(LEAST_DEPTH, MOST_DEPTH);
     let (jobs, warm) = jobs(layout, loads, (longer.unwrap_or(seconds), depth), &of)?;
-    let file = fio::parse("the need", &jobs, &Isolated)?;
+    let mut file = fio::parse("the need", &jobs, &Isolated)?;
+    file.jobs.iter_mut().for_each(|job| job.rate_process = RateProcess::Jittered);
     let placed = place(&file, &devices(layout), &[])?;
     let options = Options { seed: how.seed, warm, ..Options::default() };
     let mut simulation = Simulation::new(layout, placed, &options)?;

@@ -10,10 +10,13 @@ use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 use std::fmt::Write as _;
 
+/// A share of the need from which on it is told as a multiple and not in per cent.
+const MANY: f64 = 10.0;
+
 /// The result of comparing clouds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CompareReport {
-    /// Set if a cloud meets the need.
+    /// Set if a cloud meets the need, for no more than the budget.
     pub is_met: bool,
     /// The verdict in one sentence.
     pub verdict: String,
@@ -125,6 +128,9 @@ impl CompareCloud {
         let mut all = Vec::new();
         for (name, own) in self.choices() {
             let part = match name {
+                "fastest" if own.share_of_need >= MANY => {
+                    format!("; carries the need {} times", own.share_of_need.floor())
+                }
                 "fastest" => format!("; carries {} of the need", percent(own.share_of_need)),
                 _ => String::new(),
             };
@@ -134,11 +140,14 @@ impl CompareCloud {
         all.extend(self.refused.iter().map(|why| format!("cannot meet the need: {why}")));
         if let (None, None, Some(most)) = (&self.refused, &self.cheapest, &self.fastest) {
             let limit = most.binding_limit.as_ref().map(|own| format!("{} of {}", own.cap, own.of));
-            all.push(format!(
-                "cannot meet the need: the most is {} of its rates{}",
-                percent(most.share_of_need),
-                limit.map(|limit| format!(", limited by {limit}")).unwrap_or_default()
-            ));
+            all.push(match most.share_of_need < 1.0 {
+                true => format!(
+                    "cannot meet the need: the most is {} of its rates{}",
+                    percent(most.share_of_need),
+                    limit.map(|limit| format!(", limited by {limit}")).unwrap_or_default()
+                ),
+                false => "cannot meet the need, but its rates".to_owned(),
+            });
         }
         let feasible = self.relaxations.iter();
         all.extend(

@@ -67,7 +67,7 @@ pub(crate) enum Reason {
     Limit(Place),
     /// A role lacks room.
     Lack(Lack),
-    /// The latency is that of the media, and only a cache helps.
+    /// The latency is that of the media, and only a cache helps, perhaps that of another machine.
     Media,
 }
 
@@ -114,22 +114,37 @@ pub(crate) fn may_bind(place: Place, layout: &Layout, measured: &Measured, meets
     measured.roles.is_empty() || failing.any(|own| place.limits(layout, own.role))
 }
 
-/// Returns the reasons to change a layout that was measured.
+/// Returns the reasons to change a layout that was measured, the first one first.
 pub(crate) fn reasons(layout: &Layout, measured: &Measured, meets: Meets) -> Vec<Reason> {
     let waits = || measured.waits.iter();
     let binding = || waits().filter(|(place, _)| may_bind(*place, layout, measured, meets));
     let all: u64 = binding().map(|(_, ns)| *ns).sum();
     let is_major = |ns: u64| float(ns) >= MINOR * float(all);
     let lacks = measured.lacks.iter().map(|lack| Reason::Lack(*lack));
-    let major = binding().filter(|(_, ns)| is_major(*ns));
-    let mut reasons: Vec<Reason> =
-        lacks.chain(major.map(|(place, _)| Reason::Limit(*place))).collect();
-    // A role with its rate may wait at a limit for a small part of its latency only.
-    let is_slow = measured.roles.iter().any(|own| own.has_rate() && !meets(own));
-    if reasons.is_empty() || is_slow {
+    let mut reasons: Vec<Reason> = lacks.collect();
+    let mut failing = measured.roles.iter().filter(|own| !meets(own)).peekable();
+    let is_medium =
+        failing.peek().is_some() && failing.all(|own| is_medium_too_slow(own, measured));
+    if is_medium {
         reasons.push(Reason::Media);
     }
     reasons
+        .extend(binding().filter(|(_, ns)| is_major(*ns)).map(|(place, _)| Reason::Limit(*place)));
+    // A role with its rate may wait at a limit for a small part of its latency only.
+    let is_slow = measured.roles.iter().any(|own| own.has_rate() && !meets(own));
+    if !is_medium && (reasons.is_empty() || is_slow) {
+        reasons.push(Reason::Media);
+    }
+    reasons
+}
+
+/// Returns whether a role with its rate would miss its latency without any wait. All waits are taken to be its own.
+fn is_medium_too_slow(got: &Got, measured: &Measured) -> bool {
+    let Some(most) = got.asked_latency.filter(|_| got.has_rate()) else { return false };
+    let time = |own: &Got| own.got * own.latency;
+    let all: f64 = measured.roles.iter().map(time).sum();
+    let medium = 1.0 - measured.waited() * all / time(got);
+    MEDIA_MARGIN * float(got.median) * medium > float(most.nanos())
 }
 
 /// Returns a message if a need asks for a latency below that of the fastest medium of the layout, and no host cache may
@@ -185,7 +200,9 @@ pub(crate) fn expand(
         Reason::Media => {
             let hosts = layout.hosts.iter();
             let all = hosts.flat_map(|host| host.exports.iter().map(move |own| (host, own)));
-            all.filter_map(|(host, own)| cache_on(host, own, edition)).collect()
+            let caches: Vec<Change> =
+                all.filter_map(|(host, own)| cache_on(host, own, edition)).collect();
+            if caches.is_empty() { machines_with_cache(layout, pricer) } else { caches }
         }
     };
     let candidate = |changes: Vec<Change>| {
@@ -222,6 +239,19 @@ fn larger_machines(layout: &Layout, place: Place, pricer: &Pricer<'_>) -> Vec<Ch
         }
         _ => Vec::new(),
     }
+}
+
+/// Returns the machines with a host cache that machines without one can become.
+fn machines_with_cache(layout: &Layout, pricer: &Pricer<'_>) -> Vec<Change> {
+    let Some(edition) = pricer.edition() else { return Vec::new() };
+    let hosts = layout.hosts.iter().enumerate();
+    let without = hosts.filter(|(_, own)| own.spec.cache.is_none() && own.instance.is_none());
+    without
+        .flat_map(|(host, own)| {
+            let place = Place { host, export: None, cap: Cap::HostCachedIops };
+            machines(own, place, layout, (edition, pricer.book()))
+        })
+        .collect()
 }
 
 /// Returns the changes that relieve a limit.

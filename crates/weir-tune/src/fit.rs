@@ -209,6 +209,8 @@ impl Question<'_> {
         let over = scaled(asked.need, got.role, carried.saturating_add(2 * EXACT));
         let waits = self.measure(&Asked { need: &over, ..*asked }, Effort::Quick)?.waits;
         let limit = waits.into_iter().find(|(place, _)| place.limits(self.layout, got.role));
+        // If no rate is carried, the medium is too slow and no limit ends anything.
+        let limit = limit.filter(|_| 0 < carried && carried < MOST);
         let factor = if got.bytes.is_some() { float(got.request) } else { 1.0 };
         Ok(FitRole {
             need: None,
@@ -225,7 +227,7 @@ impl Question<'_> {
             lack: None,
             headroom: float(carried) / float(WHOLE) - 1.0,
             is_headroom_beyond: carried >= MOST,
-            limit: limit.filter(|_| carried < MOST).map(|(place, _)| self.limit(place)),
+            limit: limit.map(|(place, _)| self.limit(place)),
         })
     }
 

@@ -38,6 +38,10 @@ const SHORT: u64 = 50;
 /// load is approached in few steps.
 const LEAST_GROWTH: f64 = 1.005;
 
+/// A limit holds roles that have their rates back if waits at limits are more than this share of the time at storage. Short
+/// of that, some requests arrive together and wait for each other, and the medium takes the rest.
+const QUEUED: f64 = 0.5;
+
 /// A layout that a search reached.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
@@ -447,12 +451,14 @@ impl<'a> Search<'a> {
     fn note_failures(&mut self, node: &Node, measured: &Measured) {
         let mut is_first = true;
         let all: u64 = measured.waits.iter().map(|(_, ns)| *ns).sum();
+        let has_rates = measured.roles.iter().all(Got::has_rate);
+        let least = if has_rates { QUEUED } else { WAITED };
         for (place, ns) in &measured.waits {
             let Some(rate) = place.rate(&node.layout) else { continue };
             let has_failed = match self.bench.load {
                 Load::Needs(_) => {
                     let is_binding = may_bind(*place, &node.layout, measured, self.meets());
-                    is_binding && std::mem::take(&mut is_first) && measured.waited() > WAITED
+                    is_binding && std::mem::take(&mut is_first) && measured.waited() > least
                 }
                 Load::Jobs(_) | Load::Databases(..) => {
                     std::mem::take(&mut is_first)
@@ -472,7 +478,11 @@ impl<'a> Search<'a> {
                 Reason::Limit(place) => self.lack(place, &node.layout, measured),
                 Reason::Lack(_) | Reason::Media => None,
             };
-            self.queue_changes(node, (reason, lack));
+            let is_queued = self.queue_changes(node, (reason, lack));
+            // Where the medium decides, limits are raised only if no cache is left.
+            if is_queued && matches!(reason, Reason::Media) {
+                break;
+            }
         }
     }
 

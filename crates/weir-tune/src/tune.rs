@@ -650,8 +650,12 @@ fn figures(own: &Measured) -> String {
     format!("{} IOPS at {}", rate(own.iops), time(own.mean_ns))
 }
 
+/// Requests per second from which on a run of a minute has a median that is accurate to a few per cent.
+const FOR_A_MEDIAN: f64 = 20.0;
+
 /// Returns the largest of the relative differences of rates and latencies. The latency of a role
-/// that misses its need says how long the run was, since its queue grows, and is left out.
+/// that misses its need says how long the run was, since its queue grows, and is left out. So is that of a role with few
+/// requests: their median differs from run to run.
 ///
 /// Measurements of a running system have exact means, and percentiles of coarse counters.
 fn deviation(predicted: &Measured, measured: &Measured, has_percentiles: bool) -> f64 {
@@ -663,7 +667,8 @@ fn deviation(predicted: &Measured, measured: &Measured, has_percentiles: bool) -
     let pairs = predicted.roles.iter().zip(&measured.roles);
     let of_pair = |(one, other): (&Got, &Got)| {
         let rate = apart(one.got, other.got);
-        match one.is_met() && other.is_met() {
+        let is_many = one.got.min(other.got) >= FOR_A_MEDIAN;
+        match is_many && one.is_met() && other.is_met() {
             true if has_percentiles => rate.max(apart(float(one.median), float(other.median))),
             true => rate.max(apart(one.latency, other.latency)),
             false => rate,

@@ -24,6 +24,8 @@ pub(crate) struct Pace {
     block: u32,
     cost: (u64, u64),
     process: RateProcess,
+    /// How much later than `due` the next I/O goes, if its time is jittered.
+    delay: u64,
 }
 
 impl Pace {
@@ -31,7 +33,7 @@ impl Pace {
     pub(crate) fn new(rate: u64, block: u32, start: Instant) -> Self {
         assert!(rate > 0 && rate <= 1 << 62, "rates are checked when they are read");
         let (due, cost) = (start.nanos(), cost(block, rate));
-        Self { rate, due, fraction: 0, block, cost, process: RateProcess::Linear }
+        Self { rate, due, fraction: 0, block, cost, process: RateProcess::Linear, delay: 0 }
     }
 
     /// Draws the times by `process`.
@@ -40,15 +42,25 @@ impl Pace {
     }
 
     /// Restarts at `start`.
-    pub(crate) fn restart(&mut self, start: Instant) {
+    pub(crate) fn restart(&mut self, start: Instant, rng: &mut Rng) {
         self.due = start.nanos();
         self.fraction = 0;
+        self.jitter(self.cost.0, rng);
+    }
+
+    /// Draws the time of the next I/O within its interval of `nanos`.
+    #[inline]
+    fn jitter(&mut self, nanos: u64, rng: &mut Rng) {
+        if self.process == RateProcess::Jittered {
+            self.delay = rng.below(nanos);
+        }
     }
 
     /// Returns the earliest time of the next I/O.
     #[inline]
     pub(crate) fn due(&self) -> Instant {
-        Instant::from_nanos(self.due.saturating_add(u64::from(self.fraction > 0)))
+        let due = self.due.saturating_add(u64::from(self.fraction > 0));
+        Instant::from_nanos(due.saturating_add(self.delay))
     }
 
     /// Charges an I/O of `len` bytes.
@@ -65,6 +77,7 @@ impl Pace {
             self.fraction -= self.rate;
             self.due = self.due.saturating_add(1);
         }
+        self.jitter(self.cost.0, rng);
     }
 }
 
@@ -98,6 +111,23 @@ mod tests {
         assert!(pace.due().nanos().abs_diff(100_000_000_000) < 2_000_000_000, "{:?}", pace.due());
         let longer = gaps.iter().filter(|gap| **gap > 2_000_000).count();
         assert!(longer.abs_diff(18_394) < 400, "{longer}");
+    }
+
+    #[test]
+    fn jittered_has_one_random_time_in_each_interval() {
+        let mut pace = Pace::new(500 * 4096, 4096, Instant::ZERO).by(RateProcess::Jittered);
+        let (mut rng, mut quarters) = (rng(), [0; 4]);
+        pace.restart(Instant::ZERO, &mut rng);
+        for interval in 0..40_000_u64 {
+            let due = pace.due().nanos();
+            assert_eq!(due / 2_000_000, interval, "2 ms each");
+            quarters[usize::try_from(due % 2_000_000 / 500_000).expect("small")] += 1;
+            pace.charge(4096, &mut rng);
+        }
+        assert!(quarters.iter().all(|own: &u64| own.abs_diff(10_000) < 400), "{quarters:?}");
+        let first = pace.due();
+        pace.restart(Instant::ZERO, &mut rng);
+        assert!(pace.due() < first && pace.due().nanos() < 2_000_000);
     }
 
     proptest! {

@@ -199,7 +199,7 @@ impl Process {
         self.stop_at = self.limits.runtime.map_or(Instant::FAR, |runtime| measuring + runtime);
         self.ramp_end = if measuring > now { measuring } else { Instant::FAR };
         self.next_change = self.stop_at.min(self.ramp_end);
-        self.rates.restart(now);
+        self.rates.restart(now, &mut self.rng);
         self.begin_pass();
         self.phase = Phase::Ready;
     }
@@ -436,7 +436,7 @@ impl Process {
     /// Restarts the rates at the end of the ramp. Returns whether the runtime is over.
     fn time_is_over(&mut self, now: Instant) -> bool {
         if now >= self.ramp_end {
-            self.rates.restart(self.ramp_end);
+            self.rates.restart(self.ramp_end, &mut self.rng);
             self.ramp_end = Instant::FAR;
             self.next_change = self.stop_at;
         }
@@ -572,7 +572,7 @@ impl Rates {
         self.paces[op].as_ref().map_or(Instant::ZERO, Pace::due)
     }
 
-    fn restart(&mut self, start: Instant) {
-        self.paces.iter_mut().flatten().for_each(|pace| pace.restart(start));
+    fn restart(&mut self, start: Instant, rng: &mut Rng) {
+        self.paces.iter_mut().flatten().for_each(|pace| pace.restart(start, rng));
     }
 }

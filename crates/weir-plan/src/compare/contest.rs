@@ -2,17 +2,16 @@
 
 use super::clouds::Cloud;
 use crate::answer::{Answer, Relaxation};
-use crate::disks::typical;
 use crate::error::PlanError;
 use crate::need::{Need, Wishes};
 use crate::planner::{Outcome, Question, fastest, left_out, plan};
+use crate::promise::stated_latency;
 use crate::proof::{ProofError, need_at_limits, prove, slow};
 use crate::share::WHOLE;
 use crate::verify::{Got, How, verify};
 use std::panic::resume_unwind;
 use std::thread;
-use weir_catalog::{Catalog, Edition, PriceBook};
-use weir_layout::Layout;
+use weir_catalog::{Catalog, PriceBook};
 use weir_units::{Money, Span};
 
 /// The question to all clouds.
@@ -217,20 +216,8 @@ impl Contest<'_> {
     }
 
     fn proven(&self, question: &Question<'_>, answer: Answer, need: Need, got: Vec<Got>) -> Proven {
-        let latency = stated_latency(question.edition, &answer.plan.layout, self.catalog, &need);
+        let first = need.roles.first();
+        let latency = first.and_then(|own| stated_latency(question, &answer.plan.layout, own));
         Proven { answer, need, got, latency }
     }
-}
-
-/// Returns the latency that the catalog states for the disks of the need's first role.
-fn stated_latency(edition: &Edition, layout: &str, catalog: &Catalog, need: &Need) -> Option<Span> {
-    let first = need.roles.first()?;
-    let layout = Layout::parse("the plan", layout, catalog).ok()?;
-    let mut hosts = layout.hosts.iter();
-    let family = hosts.find_map(|host| {
-        let file = host.files.iter().find(|file| file.role == first.role)?;
-        let volume = host.export_of(file)?.volumes.first()?;
-        host.volumes.get(volume.0)?.family.clone()
-    })?;
-    typical(edition, &family, first.request)
 }

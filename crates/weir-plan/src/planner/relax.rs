@@ -4,11 +4,13 @@ use super::families::{families_of, has_what_is_asked};
 use super::kind::{GP, Kind};
 use super::question::Question;
 use super::search::{ALONE, cheapest, search};
-use crate::answer::Relaxation;
+use crate::answer::{Plan, Relaxation};
 use crate::error::PlanError;
 use crate::need::{Need, RoleNeed, Wishes};
+use crate::promise::stated_latency;
 use crate::share::{WHOLE, in_percent};
 use weir_layout::Role;
+use weir_report::number::{float, time};
 use weir_units::Bytes;
 
 /// A wish or requirement that can be dropped.
@@ -79,7 +81,8 @@ impl Give {
         }
     }
 
-    fn words(self, need: &Need) -> String {
+    /// Returns the words for the change, which leads to `plan`.
+    fn words(self, question: &Question<'_>, plan: &Plan) -> String {
         match self {
             Self::Host => "another machine".to_owned(),
             Self::Architecture => "machines with other processors".to_owned(),
@@ -93,9 +96,16 @@ impl Give {
             Self::Storage => "more storage".to_owned(),
             Self::Families => "another family".to_owned(),
             Self::Latency(at) => {
-                let role = &need.roles[at];
-                let latency = role.latency.map(|own| own.to_string()).unwrap_or_default();
-                format!("a latency of {} above {latency}", role.role.name())
+                let own = &question.need.roles[at];
+                let asked = own.latency.map(|own| own.to_string()).unwrap_or_default();
+                let role = own.role.name();
+                match stated_latency(question, &plan.layout, own) {
+                    Some(stated) => {
+                        let stated = time(float(stated.nanos()));
+                        format!("a latency of {role} of {stated} instead of {asked}")
+                    }
+                    None => format!("a latency of {role} above {asked}"),
+                }
             }
             Self::Machine => "a smaller machine".to_owned(),
         }
@@ -172,8 +182,11 @@ fn attempt(
     need: &Need,
 ) -> Result<Option<Relaxation>, PlanError> {
     let searched = search(&Question { need, ..*question }, families, ALONE)?;
-    let plan = cheapest(&searched);
-    Ok(plan.map(|plan| Relaxation { what, cost: plan.cost, title: plan.title.clone() }))
+    Ok(cheapest(&searched).map(|plan| relaxation(what, plan)))
+}
+
+fn relaxation(what: String, plan: &Plan) -> Relaxation {
+    Relaxation { what, cost: plan.cost, title: plan.title.clone() }
 }
 
 /// Plans without some of what was asked for.
@@ -184,7 +197,6 @@ fn without(
 ) -> Result<Option<Relaxation>, PlanError> {
     let (mut need, mut wishes) = (question.need.clone(), question.wishes.clone());
     gives.iter().for_each(|give| give.up(&mut need, &mut wishes));
-    let words: Vec<String> = gives.iter().map(|give| give.words(question.need)).collect();
     let own = Question { need: &need, wishes: &wishes, ..*question };
     // A named machine belongs to one family and stays in it.
     let families = match gives.contains(&Give::Families) {
@@ -193,7 +205,11 @@ fn without(
     };
     let families: Vec<Kind> =
         families.into_iter().filter(|family: &Kind| has_what_is_asked(&own, *family)).collect();
-    attempt(&own, &families, words.join(", and "), &need)
+    let searched = search(&own, &families, ALONE)?;
+    Ok(cheapest(&searched).map(|plan| {
+        let words: Vec<String> = gives.iter().map(|give| give.words(question, plan)).collect();
+        relaxation(words.join(", and "), plan)
+    }))
 }
 
 fn rates(need: &Need, part: u64) -> String {

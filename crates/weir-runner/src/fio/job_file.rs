@@ -286,8 +286,13 @@ fn when(spec: &JobSpec, lines: &mut Lines) -> Result<(), Refused> {
     for (option, [read, write, trim]) in [("rate", bytes), ("rate_iops", iops)] {
         lines.set_if(read + write + trim > 0, option, format!("{read},{write},{trim}"));
     }
-    let is_poisson = spec.rate_process == RateProcess::Poisson;
-    lines.set_if(is_poisson, "rate_process", "poisson");
+    match spec.rate_process {
+        RateProcess::Linear => {}
+        RateProcess::Poisson => lines.set("rate_process", "poisson"),
+        RateProcess::Jittered => {
+            return Err("fio has no arrivals at random times of equal intervals");
+        }
+    }
     // It has no effect without a rate.
     if spec.submit == Submit::Offload && spec.rate != PerOp::default() {
         return Err("io_submit_mode=offload makes fio's nbd engine crash");

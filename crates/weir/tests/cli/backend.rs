@@ -2,6 +2,7 @@
 
 mod devices;
 mod file_systems;
+mod folders;
 mod late;
 mod load;
 mod rbd;

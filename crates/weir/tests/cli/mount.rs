@@ -29,7 +29,7 @@ const UNMOUNTING: &str =
 
 /// Returns whether this system can mount, and reports it if not. It has to with `CI=true`.
 #[expect(clippy::print_stdout, reason = "a test that is skipped says so aloud")]
-fn can_mount() -> bool {
+pub(crate) fn can_mount() -> bool {
     let open = fs::File::options().read(true).write(true).open("/dev/fuse").is_ok();
     let helper = Command::new("fusermount3").arg("-V").output().is_ok();
     let can = open && (geteuid().is_root() || helper);

@@ -78,32 +78,20 @@ fn needs_without_rates_and_of_odd_sizes_are_verified_and_compared() {
 }
 
 #[test]
-fn a_small_rate_gets_many_times_its_capacity_for_its_latency() {
+fn a_small_rate_gets_more_capacity_for_a_short_latency() {
     let place = Place::new();
-    // Simulated reads and writes start together, so a limit of 500 IOPS delays each write by 2 ms.
-    for edition in ["aws", "gcp"] {
-        let need = [
-            "--edition",
-            edition,
-            "--size",
-            "100GiB",
-            "--iops",
-            "500",
-            "--latency",
-            "1ms",
-            "--verify",
-        ];
-        let report = json(&place, &need);
-        let got = &report["verified"][0];
-        assert_eq!(
-            (&got["is_met"], &got["median_target_ns"]),
-            (&true.into(), &1_000_000.into()),
-            "{report}"
-        );
+    // A limit of 500 IOPS delays one of two requests that arrive together by up to 2 ms.
+    for (edition, latency, planned) in
+        [("aws", "500us", 1_000.0..1_700.0), ("gcp", "1ms", 525.0..1_000.0)]
+    {
+        let need =
+            ["--edition", edition, "--size", "100GiB", "--iops", "500", "--latency", latency];
+        let report = json(&place, &[&need[..], &["--verify"]].concat());
+        assert_eq!(report["verified"][0]["is_met"], true, "{report}");
         let limits = report["plan"]["caps"].as_array().expect("limits").iter();
         let rates = limits.filter(|cap| cap["unit"] == "IOPS");
         let most = rates.filter_map(|cap| cap["needed"].as_f64()).fold(0.0, f64::max);
-        assert!((1_000.0..=5_000.0).contains(&most), "{report}");
+        assert!(planned.contains(&most), "{report}");
     }
 }
 

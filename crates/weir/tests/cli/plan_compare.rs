@@ -155,8 +155,33 @@ fn a_cloud_that_cannot_meet_the_need_says_what_it_can() {
     let text = plan(&place, &[&["--compare", "north,west"], &more[..]].concat(), 1);
     assert!(text.contains("none of north, west meets the need"), "{text}");
     // A budget that does not pay for the sizes.
-    let text = compare(&place, "north", &["--budget", "20", "-o", "markdown"], 0);
+    let text = compare(&place, "north", &["--budget", "20", "-o", "markdown"], 1);
     assert!(text.contains("within a budget of "), "{text}");
+    let words = "no layout that meets the need costs at most 20.00 EUR a month";
+    assert!(text.contains(words), "{text}");
+    compare(&place, "north", &["--budget", "150", "-o", "markdown"], 0);
+}
+
+#[test]
+fn a_latency_that_is_missed_is_not_called_a_rate() {
+    let place = place();
+    let need =
+        ["--iops", "500", "--size", "100GiB", "--latency", "0.47ms", "--verify", "--reads", "10%"];
+    let text = plan(&place, &[&["--compare", "aws", "-o", "markdown"], &need[..]].concat(), 1);
+    assert!(text.contains("cannot meet the need, but its rates"), "{text}");
+    assert!(text.contains("instead of 470 us"), "{text}");
+    assert!(!text.contains("the most is"), "{text}");
+}
+
+#[test]
+fn regions_of_one_cloud_have_names_of_their_own() {
+    let place = place();
+    let need = ["--iops", "500", "--size", "100GiB", "-o", "csv"];
+    let both = "azure=East US,azure=West Europe";
+    let csv = plan(&place, &[&["--compare", both], &need[..]].concat(), 0);
+    for name in ["azure in East US", "azure in westeurope"] {
+        assert!(csv.contains(&format!("comparison,{name},cheapest")), "{csv}");
+    }
 }
 
 #[test]
@@ -168,6 +193,7 @@ fn what_belongs_to_one_cloud_is_refused() {
     };
     check(&["--edition", "aws"], "cannot be used with");
     check(&["--family", "tape"], "no family");
+    check(&["--currency", "euro"], "no cloud has prices in \"euro\"; use one of ");
     let said = compare(&place, "north,north", &[], 2);
     assert!(said.contains("both are north"), "{said}");
     let said = compare(&place, "north=Mars", &[], 2);

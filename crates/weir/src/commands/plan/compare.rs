@@ -4,7 +4,8 @@ use super::need::observed_need;
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};
 use crate::output;
-use weir_catalog::Catalog;
+use std::collections::BTreeSet;
+use weir_catalog::{Catalog, Edition};
 use weir_plan::compare::{Cloud, Contest, compare, compare_report};
 use weir_plan::need::NeedFile;
 
@@ -18,8 +19,10 @@ pub(super) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let cloud = |(name, region): &(String, Option<String>)| {
         Cloud::find(catalog, (name, region.as_deref()), currency, os)
     };
-    let clouds: Vec<Cloud<'_>> = args.compare.iter().map(cloud).collect::<Result<_, _>>()?;
+    check_currency(currency, catalog)?;
+    let mut clouds: Vec<Cloud<'_>> = args.compare.iter().map(cloud).collect::<Result<_, _>>()?;
     check_names(&clouds)?;
+    tell_apart(&mut clouds);
     let contest = Contest {
         catalog,
         need: &need,
@@ -51,6 +54,32 @@ fn check(file: &NeedFile) -> Result<(), CliError> {
             Err(CliError::Refused(words))
         }
         None => Ok(()),
+    }
+}
+
+/// Rejects a currency in which no cloud has prices.
+fn check_currency(currency: Option<&str>, catalog: &Catalog) -> Result<(), CliError> {
+    let Some(currency) = currency else { return Ok(()) };
+    let lists = catalog.editions().flat_map(Edition::prices);
+    let known: BTreeSet<&str> = lists.map(|list| list.currency.as_str()).collect();
+    if known.iter().any(|own| own.eq_ignore_ascii_case(currency)) {
+        return Ok(());
+    }
+    let known: Vec<&str> = known.into_iter().collect();
+    Err(CliError::Refused(format!(
+        "no cloud has prices in {currency:?}; use one of {}",
+        known.join(", ")
+    )))
+}
+
+/// Adds the region to the names of clouds that are compared in several regions.
+fn tell_apart(clouds: &mut [Cloud<'_>]) {
+    let names: Vec<String> = clouds.iter().map(|own| own.name.clone()).collect();
+    for cloud in clouds {
+        let is_double = names.iter().filter(|own| **own == cloud.name).count() > 1;
+        if let Some(book) = cloud.prices.as_ref().filter(|_| is_double) {
+            cloud.name = format!("{} in {}", cloud.name, book.region());
+        }
     }
 }
 

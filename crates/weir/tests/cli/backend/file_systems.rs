@@ -16,7 +16,7 @@ const LEN: usize = 300_000;
 /// Files at once: later ones replace the first.
 const FILES: u64 = 100;
 
-fn serve(place: &Place) -> Server {
+pub(super) fn serve(place: &Place) -> Server {
     let socket = place.path("kit.sock").display().to_string();
     place.serve(
         &format!(

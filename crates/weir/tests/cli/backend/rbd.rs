@@ -88,6 +88,7 @@ fn volumes_on_ceph() {
     a_front_end_that_hangs_writes_nothing_after_another_took_over(&cluster);
     a_front_end_that_was_taken_over_does_not_come_back(&cluster);
     nothing_flushed_is_lost(&mut cluster);
+    page_blobs_and_mounts_are_in_an_image(&cluster);
 }
 
 fn what_is_written_is_in_the_image(cluster: &Cluster) {
@@ -255,4 +256,12 @@ fn nothing_flushed_is_lost(cluster: &mut Cluster) {
     place.open("data").flush().expect("a flush");
     server.stop();
     load.check_disk(&cluster.export("killed")[..usize::try_from(USED).expect("small")]);
+}
+
+fn page_blobs_and_mounts_are_in_an_image(cluster: &Cluster) {
+    cluster.create("folder", "512M");
+    super::folders::check(|place| {
+        let daemon = cluster.serve(place, "folder");
+        (serve(place, "60s", "unlimited = true"), daemon)
+    });
 }
