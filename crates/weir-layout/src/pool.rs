@@ -25,9 +25,13 @@ pub(crate) fn take(
         is_remote && !(volume.is_pooled && volume.family.as_deref() == Some(&*family))
     };
     if let Some(other) = host.volumes.iter().find(is_other) {
+        let limits = match &other.family {
+            Some(other) if other != &family && !other.is_empty() => format!("those of {other}"),
+            _ => "its own limits".to_owned(),
+        };
         let reason = format!(
             "{family} disks share limits that apply to all remote disks of a machine, but {:?} has \
-             its own limits: put it on another host",
+             {limits}: put it on another host",
             other.name
         );
         return Err(wrong(host, reason));

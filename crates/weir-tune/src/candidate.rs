@@ -67,8 +67,10 @@ pub(crate) enum Reason {
     Limit(Place),
     /// A role lacks room.
     Lack(Lack),
-    /// The latency is that of the media, and only a cache helps, perhaps that of another machine.
+    /// The latency is partly that of the media, and a cache helps.
     Media,
+    /// The media alone take too long, and only a cache helps, perhaps that of another machine.
+    MediaAlone,
 }
 
 /// The growth of a rate, or of a size that buys rates: by fixed steps, and by the one that closes the gap, so that no
@@ -126,7 +128,7 @@ pub(crate) fn reasons(layout: &Layout, measured: &Measured, meets: Meets) -> Vec
     let is_medium =
         failing.peek().is_some() && failing.all(|own| is_medium_too_slow(own, measured));
     if is_medium {
-        reasons.push(Reason::Media);
+        reasons.push(Reason::MediaAlone);
     }
     reasons
         .extend(binding().filter(|(_, ns)| is_major(*ns)).map(|(place, _)| Reason::Limit(*place)));
@@ -197,12 +199,15 @@ pub(crate) fn expand(
     let changes = match reason {
         Reason::Limit(place) => relief(layout, place, Steps { lack }, pricer),
         Reason::Lack(lack) => larger(layout, lack, edition),
-        Reason::Media => {
+        Reason::Media | Reason::MediaAlone => {
             let hosts = layout.hosts.iter();
             let all = hosts.flat_map(|host| host.exports.iter().map(move |own| (host, own)));
             let caches: Vec<Change> =
                 all.filter_map(|(host, own)| cache_on(host, own, edition)).collect();
-            if caches.is_empty() { machines_with_cache(layout, pricer) } else { caches }
+            match caches.is_empty() && reason == Reason::MediaAlone {
+                true => machines_with_cache(layout, pricer),
+                false => caches,
+            }
         }
     };
     let candidate = |changes: Vec<Change>| {

@@ -476,11 +476,11 @@ impl<'a> Search<'a> {
         for reason in reasons(&node.layout, measured, self.meets()) {
             let lack = match reason {
                 Reason::Limit(place) => self.lack(place, &node.layout, measured),
-                Reason::Lack(_) | Reason::Media => None,
+                Reason::Lack(_) | Reason::Media | Reason::MediaAlone => None,
             };
             let is_queued = self.queue_changes(node, (reason, lack));
-            // Where the medium decides, limits are raised only if no cache is left.
-            if is_queued && matches!(reason, Reason::Media) {
+            // Limits are raised only if no cache is left.
+            if is_queued && matches!(reason, Reason::MediaAlone) {
                 break;
             }
         }
@@ -547,7 +547,7 @@ impl<'a> Search<'a> {
         }
         let still_fails = |own: &Candidate| match reason {
             Reason::Limit(place) => self.still_fails(place, (&node.layout, &own.layout)),
-            Reason::Lack(_) | Reason::Media => false,
+            Reason::Lack(_) | Reason::Media | Reason::MediaAlone => false,
         };
         // Changes that were left out may raise it.
         let is_restricted = all.len() < offered;

@@ -84,9 +84,10 @@ fn disks_that_share_limits_allow_no_others_beside_them() {
     let hyperdisk = "family = \"hyperdisk-balanced\"\nsize = \"10 GiB\"";
     let n2 = "{ size = \"n2-standard-8\" }";
     let expect = "pd-ssd disks share limits that apply to all remote disks of a machine, but \
-                  \"v1\" has its own limits: put it on another host";
-    check(n2, &[ssd, balanced], expect);
-    check("{ size = \"c3-8vcpu\" }", &[ssd, hyperdisk], expect);
+                  \"v1\" has those of OTHER: put it on another host";
+    check(n2, &[ssd, balanced], &expect.replace("OTHER", "pd-balanced"));
+    let other = expect.replace("OTHER", "hyperdisk-balanced");
+    check("{ size = \"c3-8vcpu\" }", &[ssd, hyperdisk], &other);
     check(n2, &[hyperdisk], "n2-standard-8 does not take hyperdisk-balanced; it takes pd-standard");
     check(n2, &["family = \"pd-ssd\"\nsize = \"10 GiB\"\niops = 5"], "follow from the size");
     check(n2, &["size = \"10 GiB\""], "add family = \"..\" (one of hyperdisk-balanced");

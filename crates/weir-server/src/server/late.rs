@@ -38,14 +38,18 @@ pub(crate) struct Late {
 impl Late {
     /// Returns the entry for people.
     fn refused(&self, error: &ServerError) -> Refused {
-        let reason = match error {
-            ServerError::Backend { .. } => {
-                format!("{error}; Weir tries again every {} s", WAIT.as_secs())
-            }
-            other => other.to_string(),
+        let reason = match may_change(error) {
+            true => format!("{error}; Weir tries again every {} s", WAIT.as_secs()),
+            false => error.to_string(),
         };
         Refused::new(self.name.clone(), &reason, false)
     }
+}
+
+/// Tells whether an error of a server that has the bytes may end by itself: that it is away, or that its export
+/// does not fit the layout.
+pub(crate) fn may_change(error: &ServerError) -> bool {
+    matches!(error, ServerError::Backend { .. } | ServerError::Layout(_))
 }
 
 /// Says that volumes left out at the start are tried again.
@@ -71,7 +75,7 @@ fn run(shared: &Shared, mut late: Vec<Late>, notices: &Listening, stop: &Arc<Ato
                 if let Some(entry) = refused.iter_mut().find(|entry| entry.name == own.name) {
                     *entry = own.refused(&error);
                 }
-                matches!(error, ServerError::Backend { .. })
+                may_change(&error)
             }
         });
     }

@@ -1,5 +1,6 @@
 //! Volumes whose bytes are on NBD servers, devices and files.
 
+mod cached;
 mod devices;
 mod file_systems;
 mod folders;

@@ -542,7 +542,7 @@ fn data_is_not_copied_to_save_one_per_cent() {
     let layout = "edition = \"azure-now\"\nregion = \"westeurope\"\nhost = { size = \"E8ds_v5\" }\n[[volume]]\nname = \
         \"data\"\ntier = \"P20\"\n[[volume]]\nname = \"log\"\ntier = \"P10\"\n";
     place.file("layout.toml", layout);
-    place.file("need.toml", &need(2_100, "60 MB/s"));
+    place.file("need.toml", &need(2_250, "60 MB/s"));
     let report = json(&place, &["layout.toml", "--need", "need.toml"], 0);
     let online = json(&place, &["layout.toml", "--need", "need.toml", "--no-downtime"], 0);
     assert_eq!(report["steps"][0]["change"], "log as P15", "{report:#}");

@@ -69,6 +69,31 @@ fn a_backend_that_comes_later_is_served() {
     assert!(said.contains("is there; the volume is served now"), "{said}");
 }
 
+#[test]
+fn a_backend_that_is_too_small_is_served_once_it_is_enlarged() {
+    needs!("nbdkit");
+    let place = Place::new();
+    disk(&place, super::SIZE / 2);
+    let kit = Nbdkit::start(&place);
+    let layout = super::layout(&place, "\"nbd+unix:///?socket=DIR/kit.sock\"")
+        .replace("unlimited = true", "unlimited = true\nsize = \"8 MiB\"");
+    let server = place.serve(&format!("{layout}{OTHER}"), &[]);
+    assert!(
+        server.said.contains("4 MiB") && server.said.contains("Weir tries again every 2 s"),
+        "{}",
+        server.said
+    );
+    drop(kit);
+    disk(&place, super::SIZE);
+    let _kit = Nbdkit::start(&place);
+    while status(&place)["refused"].as_array().is_some_and(|refused| !refused.is_empty()) {
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    assert_eq!(place.open("data").size().get(), super::SIZE);
+    server.signal(rustix::process::Signal::TERM);
+    assert_eq!(server.wait().0.code(), Some(0));
+}
+
 /// A server that waits for a backend stops at once.
 #[test]
 fn a_server_that_waits_for_a_backend_stops() {
