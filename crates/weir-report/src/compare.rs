@@ -136,6 +136,11 @@ impl CompareCloud {
             };
             all.push(format!("{name}: {}: {}{part}", own.plan.title, self.price(&own.plan)));
             all.extend(own.plan.binding.iter().map(|own| format!("  binding limit: {own}")));
+            let lines = own.plan.lines.iter().filter(|line| line.month.is_none());
+            let unknown: Vec<&str> = lines.map(|line| line.what.as_str()).collect();
+            if !unknown.is_empty() {
+                all.push(format!("  without a price: {}", unknown.join("; ")));
+            }
         }
         all.extend(self.refused.iter().map(|why| format!("cannot meet the need: {why}")));
         if let (None, None, Some(most)) = (&self.refused, &self.cheapest, &self.fastest) {

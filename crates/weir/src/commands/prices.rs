@@ -39,7 +39,12 @@ fn regions(args: &PricesArgs, catalog: &Catalog) -> Result<Table, CliError> {
             table.row(cells![region, edition.name()]);
         }
     }
-    Ok(table)
+    match named.filter(|_| table.rows.is_empty()) {
+        Some(name) => Err(CliError::Refused(format!(
+            "{name} has no prices; `weir prices --regions` lists the editions that have some"
+        ))),
+        None => Ok(table),
+    }
 }
 
 /// Returns the edition of a name, or all.

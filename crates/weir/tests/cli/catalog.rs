@@ -51,6 +51,8 @@ fn a_machine_and_a_disk_have_prices_by_region() {
         csv.starts_with("region,edition\nEast US,azure-now\n") && csv.lines().count() > 55,
         "{csv}"
     );
+    let (_, said_why, code) = run(place.weir(&["prices", "--regions", "gcp-2022"]));
+    assert!(code == Some(2) && said_why.contains("gcp-2022 has no prices"), "{said_why}");
     let shown = said(&place, &["catalog", "show", "D16s_v5"]);
     assert!(shown.contains("560.64"), "{shown}");
 }

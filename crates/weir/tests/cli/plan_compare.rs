@@ -147,6 +147,7 @@ fn a_cloud_that_cannot_meet_the_need_says_what_it_can() {
     let words = "south meets the need, but prices are missing, so none is called cheapest; north cannot meet \
                  the need";
     assert!(text.contains(words), "{text}");
+    assert!(text.contains("without a price: machine s16\n"), "{text}");
     assert!(
         text.contains("cannot meet the need: the most is 60.0 % of its rates, limited by"),
         "{text}"

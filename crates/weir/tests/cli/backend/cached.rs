@@ -35,7 +35,7 @@ fn a_read_write_cache_keeps_what_the_backend_does_not_have() {
     assert!(found == stamped(2), "the cache serves it");
     let (said, error, code) = run(place.weir(&["host", "crash", "host"]));
     assert_eq!(code, Some(0), "{said}{error}");
-    assert!(error.contains("4 KiB"), "{error}");
+    assert!(error.contains("4,096 bytes were lost"), "{error}");
     let mut client = place.open("data");
     client.read(0, &mut found).expect("a read");
     assert!(found == stamped(1), "a crash of the host loses what was not written back");
