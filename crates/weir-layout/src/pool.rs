@@ -26,7 +26,7 @@ pub(crate) fn take(
     };
     if let Some(other) = host.volumes.iter().find(is_other) {
         let limits = match &other.family {
-            Some(other) if other != &family && !other.is_empty() => format!("those of {other}"),
+            Some(name) if name != &family && !name.is_empty() => format!("those of {name}"),
             _ => "its own limits".to_owned(),
         };
         let reason = format!(

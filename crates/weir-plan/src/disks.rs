@@ -9,10 +9,12 @@ use crate::cost::{Cost, Prices, gib};
 use crate::demand::{Flow, Limits};
 use crate::error::PlanError;
 use crate::keep::KeptPool;
-use crate::need::Need;
+use crate::need::{Need, RoleNeed};
 use weir_catalog::{
-    self as catalog, BurstKind, CacheMode, Edition, HostCache, Per, Price, Provisioned, Tier,
+    self as catalog, BurstKind, CacheMode, Catalog, Edition, HostCache, Per, Price, Provisioned,
+    Tier,
 };
+use weir_layout::Layout;
 use weir_layout::file::VolumeKeys;
 use weir_units::{Bytes, BytesPerSec, Iops, Span};
 
@@ -432,6 +434,26 @@ pub(crate) fn typical(edition: &Edition, family: &str, request: u64) -> Option<S
     });
     let median = latency.read.p50.nanos().max(latency.write.p50.nanos());
     Some(Span::from_nanos(median.saturating_add(transfer)))
+}
+
+/// Returns the median latency that the catalog states for the slowest disks of a role in the text of a layout, the longer
+/// of reads and writes.
+pub(crate) fn stated_latency(
+    (edition, catalog): (&Edition, &Catalog),
+    layout: &str,
+    own: &RoleNeed,
+) -> Option<Span> {
+    let layout = Layout::parse("the plan", layout, catalog).ok()?;
+    let mut longest = None;
+    for host in &layout.hosts {
+        let files = host.files.iter().filter(|file| file.role == own.role);
+        let exports = files.filter_map(|file| host.export_of(file));
+        for id in exports.flat_map(|export| &export.volumes) {
+            let family = host.volumes.get(id.0).and_then(|volume| volume.family.as_deref());
+            longest = longest.max(family.and_then(|name| typical(edition, name, own.request)));
+        }
+    }
+    longest
 }
 
 /// Returns whether disks in use can become disks like this one and lose nothing.

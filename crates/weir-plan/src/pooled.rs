@@ -254,6 +254,21 @@ impl<'m, 'a> Pools<'m, 'a> {
         Candidate { host, family, gib, cost }
     }
 
+    /// Returns a reason if the plan needs operations above the published formula.
+    fn beyond_documents(&self, candidate: &Candidate<'_>) -> Option<Reason> {
+        let Candidate { host, family, gib, .. } = *candidate;
+        let mut documented = family.clone();
+        documented.iops_excess = 0;
+        let published = self.limits(host, &documented, gib);
+        let most = |own: &Shared| Flow::most(self.peaks.iter().map(own.of)).operations;
+        let short = published.iter().find(|own| most(own) > own.limits.operations)?;
+        Some(Reason::key(format!(
+            "by its documents, {gib} GiB of {} have {} IOPS: the plan counts on {} % more, as measured by a third party; \
+             plan with 10 % of headroom to do without",
+            family.family, short.limits.operations, family.iops_excess
+        )))
+    }
+
     /// Returns the reasons for the disks.
     fn all_reasons(&self, candidate: &Candidate<'_>) -> Vec<Reason> {
         let Candidate { host, family, gib, .. } = *candidate;
@@ -275,6 +290,7 @@ impl<'m, 'a> Pools<'m, 'a> {
                 ))
             })
             .collect();
+        all.extend(self.beyond_documents(candidate));
         all.push(Reason::detail(
             "disks of a type share their limits, so more disks or stripes would not raise them",
         ));

@@ -17,8 +17,8 @@ use weir_report::number::{float, percent, time};
 
 /// Extra capacity to try if a latency is missed, in millionths of the rates.
 ///
-/// A low limit of operations delays requests that arrive together by milliseconds. Half of them find it idle only if it is a
-/// multiple of their rate, so a small need may take many times its rates.
+/// A low limit delays requests that arrive together by milliseconds. It must be a multiple of their rate before the median
+/// request does not wait, so a small need with a short latency may take many times its rates.
 const ROOM: [u64; 9] =
     [50_000, 100_000, 200_000, 300_000, 500_000, 1_000_000, 2_000_000, 4_000_000, 9_000_000];
 

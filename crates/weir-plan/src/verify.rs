@@ -1,8 +1,8 @@
 //! Simulation of a need on a layout.
 //!
-//! Requests arrive at the rates of the need, whether or not earlier ones are complete: reads and writes of
-//! each file at random times of equal intervals, so that files do not run in step. They are
-//! spread over each role's files by their sizes, and caches are warm. Bursts are left out: a plan must hold
+//! Requests arrive at the rates of the need, whether or not earlier ones are complete. Reads and writes of a
+//! file have intervals of 1 / rate each, and one request arrives at a random time of each interval, so
+//! that files do not run in step. Requests are spread over each role's files by their sizes, and caches are warm. Bursts are left out: a plan must hold
 //! when credits are spent. If the throughput exceeds the bytes of the operations, it is simulated
 //! on its own, in the largest requests that count as one operation.
 //!

@@ -52,3 +52,14 @@ def test_the_types_are_those_that_spark_reads(table: Path) -> None:
     schema = pyarrow.parquet.ParquetFile(table).schema_arrow
     kinds = {str(field.type) for field in schema}
     assert kinds == {"timestamp[us, tz=UTC]", "int64", "double", "string"}
+
+
+def test_a_table_with_the_times_of_spark_is_imported(table: Path, program: Path) -> None:
+    """Spark writes INT96 unless it is told otherwise."""
+    rows = pyarrow.parquet.read_table(table)
+    again = table.with_name("again.parquet")
+    pyarrow.parquet.write_table(rows, again, use_deprecated_int96_timestamps=True)
+    assert "int96" in str(pyarrow.parquet.ParquetFile(again).schema).lower()
+    command = [program, "observe", "import", "--parquet", again, "--out", again.with_suffix(".weirobs")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

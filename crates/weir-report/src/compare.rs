@@ -10,7 +10,7 @@ use crate::table::{Cell, Report, Table};
 use serde::Serialize;
 use std::fmt::Write as _;
 
-/// A share of the need from which on it is told as a multiple and not in per cent.
+/// Shares of the need of at least this are printed as multiples and not in per cent.
 const MANY: f64 = 10.0;
 
 /// The result of comparing clouds.
@@ -107,7 +107,9 @@ impl CompareCloud {
     /// Returns the name with edition and region.
     fn heading(&self) -> String {
         let edition = (self.edition != self.cloud).then_some(self.edition.as_str());
-        let parts: Vec<&str> = edition.into_iter().chain(self.region.as_deref()).collect();
+        // The name has the region if another one of the cloud is compared.
+        let region = self.region.as_deref().filter(|own| !self.cloud.ends_with(own));
+        let parts: Vec<&str> = edition.into_iter().chain(region).collect();
         match parts.is_empty() {
             true => self.cloud.clone(),
             false => format!("{} ({})", self.cloud, parts.join(", ")),
@@ -129,7 +131,7 @@ impl CompareCloud {
         for (name, own) in self.choices() {
             let part = match name {
                 "fastest" if own.share_of_need >= MANY => {
-                    format!("; carries the need {} times", own.share_of_need.floor())
+                    format!("; carries {} times the need", own.share_of_need.floor())
                 }
                 "fastest" => format!("; carries {} of the need", percent(own.share_of_need)),
                 _ => String::new(),
@@ -151,7 +153,8 @@ impl CompareCloud {
                     percent(most.share_of_need),
                     limit.map(|limit| format!(", limited by {limit}")).unwrap_or_default()
                 ),
-                false => "cannot meet the need, but its rates".to_owned(),
+                false => "cannot meet the need in simulation, although its rates can be carried"
+                    .to_owned(),
             });
         }
         let feasible = self.relaxations.iter();

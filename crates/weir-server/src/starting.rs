@@ -13,7 +13,7 @@ use crate::listener::{Directory, Served};
 use crate::memory::Memory;
 use crate::notice::{Listening, Notice};
 use crate::reactor::{Reactor, Setup};
-use crate::server::late::{Late, may_change};
+use crate::server::late::{Late, is_worth_retrying};
 use crate::server::options::Options;
 use crate::server::paged::Paged;
 use crate::server::shared::HostState;
@@ -258,7 +258,7 @@ impl<'a> Starting<'a> {
                     // A device may be refused because it is in use. Weir must not take it as soon as
                     // its user lets it go.
                     let is_server = matches!(backend, Some(Backend::Nbd { .. }));
-                    let is_away = may_change(&error) && is_alone && is_server;
+                    let is_away = is_worth_retrying(&error) && is_alone && is_server;
                     self.late.extend(backend.filter(|_| is_away).map(|backend| Late {
                         host: host.name.clone(),
                         id: VolumeId(id),

@@ -17,11 +17,11 @@ use weir_core::{CacheMode, Cap, Place as Medium};
 use weir_diagnose::Change;
 use weir_layout::{Export, File, Host, Layout, ManagedInstance, Role, Volume};
 use weir_plan::RoleNeed;
-use weir_plan::promise::shortest;
+use weir_plan::promise::{idle_median, shortest};
 use weir_plan::share::WHOLE;
 use weir_plan::verify::Got;
 use weir_report::number::{float, time, whole};
-use weir_units::Bytes;
+use weir_units::{Bytes, Span};
 
 /// A latency below this part of the media's median is out of reach.
 const MEDIA_MARGIN: f64 = 0.95;
@@ -67,10 +67,10 @@ pub(crate) enum Reason {
     Limit(Place),
     /// A role lacks room.
     Lack(Lack),
-    /// The latency is partly that of the media, and a cache helps.
+    /// The media take a part of the latency, and a cache helps.
     Media,
-    /// The media alone take too long, and only a cache helps, perhaps that of another machine.
-    MediaAlone,
+    /// The disks of a role take too long without any wait.
+    SlowMedia(Role),
 }
 
 /// The growth of a rate, or of a size that buys rates: by fixed steps, and by the one that closes the gap, so that no
@@ -117,36 +117,50 @@ pub(crate) fn may_bind(place: Place, layout: &Layout, measured: &Measured, meets
 }
 
 /// Returns the reasons to change a layout that was measured, the first one first.
-pub(crate) fn reasons(layout: &Layout, measured: &Measured, meets: Meets) -> Vec<Reason> {
+pub(crate) fn reasons(
+    layout: &Layout,
+    load: &Load,
+    measured: &Measured,
+    meets: Meets,
+) -> Vec<Reason> {
     let waits = || measured.waits.iter();
     let binding = || waits().filter(|(place, _)| may_bind(*place, layout, measured, meets));
     let all: u64 = binding().map(|(_, ns)| *ns).sum();
     let is_major = |ns: u64| float(ns) >= MINOR * float(all);
-    let lacks = measured.lacks.iter().map(|lack| Reason::Lack(*lack));
-    let mut reasons: Vec<Reason> = lacks.collect();
-    let mut failing = measured.roles.iter().filter(|own| !meets(own)).peekable();
-    let is_medium =
-        failing.peek().is_some() && failing.all(|own| is_medium_too_slow(own, measured));
-    if is_medium {
-        reasons.push(Reason::MediaAlone);
-    }
-    reasons
-        .extend(binding().filter(|(_, ns)| is_major(*ns)).map(|(place, _)| Reason::Limit(*place)));
+    let mut reasons: Vec<Reason> = measured.lacks.iter().map(|lack| Reason::Lack(*lack)).collect();
+    let slow = slow_media(layout, load, measured, meets);
+    reasons.extend(slow.iter().map(|role| Reason::SlowMedia(*role)));
+    let limits = binding().filter(|(_, ns)| is_major(*ns));
+    reasons.extend(limits.map(|(place, _)| Reason::Limit(*place)));
     // A role with its rate may wait at a limit for a small part of its latency only.
     let is_slow = measured.roles.iter().any(|own| own.has_rate() && !meets(own));
-    if !is_medium && (reasons.is_empty() || is_slow) {
+    if slow.is_empty() && (reasons.is_empty() || is_slow) {
         reasons.push(Reason::Media);
     }
     reasons
 }
 
-/// Returns whether a role with its rate would miss its latency without any wait. All waits are taken to be its own.
-fn is_medium_too_slow(got: &Got, measured: &Measured) -> bool {
-    let Some(most) = got.asked_latency.filter(|_| got.has_rate()) else { return false };
-    let time = |own: &Got| own.got * own.latency;
-    let all: f64 = measured.roles.iter().map(time).sum();
-    let medium = 1.0 - measured.waited() * all / time(got);
-    MEDIA_MARGIN * float(got.median) * medium > float(most.nanos())
+/// Returns the roles that miss their latency on idle disks already, if no role misses its need for another reason.
+pub(crate) fn slow_media(
+    layout: &Layout,
+    load: &Load,
+    measured: &Measured,
+    meets: Meets,
+) -> Vec<Role> {
+    let Load::Needs(needs) = load else { return Vec::new() };
+    let is_too_slow = |got: &&Got| {
+        let mut needs = needs.iter().filter_map(|need| need.role(got.role));
+        let (Some(own), Some(most)) = (needs.next(), got.asked_latency) else { return false };
+        let idle = idle_median(layout, own).unwrap_or(Span::ZERO);
+        got.has_rate() && MEDIA_MARGIN * float(idle.nanos()) > float(most.nanos())
+    };
+    let failing = || measured.roles.iter().filter(|own| !meets(own));
+    if !failing().all(|own| is_too_slow(&own)) {
+        return Vec::new();
+    }
+    let mut roles: Vec<Role> = failing().map(|own| own.role).collect();
+    roles.dedup();
+    roles
 }
 
 /// Returns a message if a need asks for a latency below that of the fastest medium of the layout, and no host cache may
@@ -199,16 +213,12 @@ pub(crate) fn expand(
     let changes = match reason {
         Reason::Limit(place) => relief(layout, place, Steps { lack }, pricer),
         Reason::Lack(lack) => larger(layout, lack, edition),
-        Reason::Media | Reason::MediaAlone => {
+        Reason::Media => {
             let hosts = layout.hosts.iter();
             let all = hosts.flat_map(|host| host.exports.iter().map(move |own| (host, own)));
-            let caches: Vec<Change> =
-                all.filter_map(|(host, own)| cache_on(host, own, edition)).collect();
-            match caches.is_empty() && reason == Reason::MediaAlone {
-                true => machines_with_cache(layout, pricer),
-                false => caches,
-            }
+            all.filter_map(|(host, own)| cache_on(host, own, edition)).collect()
         }
+        Reason::SlowMedia(role) => faster(layout, role, edition),
     };
     let candidate = |changes: Vec<Change>| {
         let text = changes.iter().try_fold(text.to_owned(), |text, own| own.apply(&text))?;
@@ -218,6 +228,10 @@ pub(crate) fn expand(
     };
     let mut machines = None;
     let mut candidates = Vec::new();
+    if let Reason::SlowMedia(role) = reason {
+        let all = cached_machines(text, layout, role, (catalog, pricer));
+        candidates.extend(all.into_iter().filter_map(candidate));
+    }
     for change in changes {
         if let Some(candidate) = candidate(vec![change.clone()]) {
             candidates.push(candidate);
@@ -246,17 +260,53 @@ fn larger_machines(layout: &Layout, place: Place, pricer: &Pricer<'_>) -> Vec<Ch
     }
 }
 
-/// Returns the machines with a host cache that machines without one can become.
-fn machines_with_cache(layout: &Layout, pricer: &Pricer<'_>) -> Vec<Change> {
+/// Returns the changes to a cache, other disks or other stripe units for a role.
+fn faster(layout: &Layout, role: Role, edition: Option<&Edition>) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (host, export) in exports_of(layout, role) {
+        changes.extend(cache_on(host, export, edition));
+        changes.extend(units(export));
+        changes.extend(moves(host, export, |_| true));
+    }
+    changes
+}
+
+/// Returns the exports with files of a role.
+fn exports_of(layout: &Layout, role: Role) -> impl Iterator<Item = (&Host, &Export)> {
+    layout.hosts.iter().flat_map(move |host| {
+        let has_role = move |export: &&Export| {
+            host.files.iter().any(|file| file.device == export.device && file.role == role)
+        };
+        host.exports.iter().filter(has_role).map(move |export| (host, export))
+    })
+}
+
+/// Returns the changes of machines without a host cache to machines with one, each with a cache for a role.
+fn cached_machines(
+    text: &str,
+    layout: &Layout,
+    role: Role,
+    (catalog, pricer): (&Catalog, &Pricer<'_>),
+) -> Vec<Vec<Change>> {
     let Some(edition) = pricer.edition() else { return Vec::new() };
-    let hosts = layout.hosts.iter().enumerate();
-    let without = hosts.filter(|(_, own)| own.spec.cache.is_none() && own.instance.is_none());
-    without
-        .flat_map(|(host, own)| {
-            let place = Place { host, export: None, cap: Cap::HostCachedIops };
-            machines(own, place, layout, (edition, pricer.book()))
-        })
-        .collect()
+    let mut changes = Vec::new();
+    for (at, host) in layout.hosts.iter().enumerate() {
+        let is_other = host.spec.cache.is_some() || host.instance.is_some();
+        if is_other || !host.files.iter().any(|file| file.role == role) {
+            continue;
+        }
+        let place = Place { host: at, export: None, cap: Cap::HostCachedIops };
+        for machine in machines(host, place, layout, (edition, pricer.book())) {
+            let text = machine.apply(text);
+            let after = text.and_then(|text| Layout::parse("layout.toml", &text, catalog).ok());
+            let cache = after.as_ref().and_then(|after| {
+                let mut exports = exports_of(after, role);
+                exports.find_map(|(host, export)| cache_on(host, export, Some(edition)))
+            });
+            changes.extend(cache.map(|cache| vec![machine, cache]));
+        }
+    }
+    changes
 }
 
 /// Returns the changes that relieve a limit.

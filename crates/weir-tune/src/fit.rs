@@ -3,6 +3,7 @@
 use crate::downtime::{LEFT_OUT, downtime};
 use crate::error::TuneError;
 use crate::goal::Goal;
+use crate::goal::WAITED;
 use crate::limit::{self, Place};
 use crate::load::Load;
 use crate::measure::{Bench, Credits, Effort, Measured, note_on_caches};
@@ -207,10 +208,11 @@ impl Question<'_> {
         };
         // Just above the edge, the limit that ends the headroom has the longest waits.
         let over = scaled(asked.need, got.role, carried.saturating_add(2 * EXACT));
-        let waits = self.measure(&Asked { need: &over, ..*asked }, Effort::Quick)?.waits;
-        let limit = waits.into_iter().find(|(place, _)| place.limits(self.layout, got.role));
-        // If no rate is carried, the medium is too slow and no limit ends anything.
-        let limit = limit.filter(|_| 0 < carried && carried < MOST);
+        let over = self.measure(&Asked { need: &over, ..*asked }, Effort::Quick)?;
+        // If no rate is carried, other roles use a limit up, or else the medium is too slow.
+        let is_throttled = carried > 0 || over.waited() > WAITED;
+        let waits = over.waits.into_iter().filter(|_| is_throttled && carried < MOST);
+        let limit = { waits }.find(|(place, _)| place.limits(self.layout, got.role));
         let factor = if got.bytes.is_some() { float(got.request) } else { 1.0 };
         Ok(FitRole {
             need: None,

@@ -10,7 +10,9 @@
 //! limit if a role misses its need there, or if jobs wait at no other limit: the goal of several jobs is
 //! a sum, which the others may bring.
 
-use crate::candidate::{Candidate, MINOR, Meets, Reason, expand, may_bind, out_of_reach, reasons};
+use crate::candidate::{
+    Candidate, MINOR, Meets, Reason, expand, may_bind, out_of_reach, reasons, slow_media,
+};
 use crate::downtime::has_downtime;
 use crate::error::TuneError;
 use crate::goal::{Goal, WAITED, is_sure};
@@ -37,10 +39,6 @@ const SHORT: u64 = 50;
 /// The least factor by which a rate grows after a simulation that missed it: a limit that is all but the rate of the
 /// load is approached in few steps.
 const LEAST_GROWTH: f64 = 1.005;
-
-/// A limit holds roles that have their rates back if waits at limits are more than this share of the time at storage. Short
-/// of that, some requests arrive together and wait for each other, and the medium takes the rest.
-const QUEUED: f64 = 0.5;
 
 /// A layout that a search reached.
 #[derive(Debug, Clone)]
@@ -451,14 +449,16 @@ impl<'a> Search<'a> {
     fn note_failures(&mut self, node: &Node, measured: &Measured) {
         let mut is_first = true;
         let all: u64 = measured.waits.iter().map(|(_, ns)| *ns).sum();
-        let has_rates = measured.roles.iter().all(Got::has_rate);
-        let least = if has_rates { QUEUED } else { WAITED };
+        let slow = slow_media(&node.layout, &self.bench.load, measured, self.meets());
         for (place, ns) in &measured.waits {
             let Some(rate) = place.rate(&node.layout) else { continue };
             let has_failed = match self.bench.load {
                 Load::Needs(_) => {
                     let is_binding = may_bind(*place, &node.layout, measured, self.meets());
-                    is_binding && std::mem::take(&mut is_first) && measured.waited() > least
+                    is_binding
+                        && std::mem::take(&mut is_first)
+                        && slow.is_empty()
+                        && measured.waited() > WAITED
                 }
                 Load::Jobs(_) | Load::Databases(..) => {
                     std::mem::take(&mut is_first)
@@ -473,16 +473,20 @@ impl<'a> Search<'a> {
 
     /// Queues the changes that relieve the limits of a layout.
     fn branch(&mut self, node: &Node, measured: &Measured) {
-        for reason in reasons(&node.layout, measured, self.meets()) {
+        let mut has_faster = false;
+        for reason in reasons(&node.layout, &self.bench.load, measured, self.meets()) {
             let lack = match reason {
                 Reason::Limit(place) => self.lack(place, &node.layout, measured),
-                Reason::Lack(_) | Reason::Media | Reason::MediaAlone => None,
+                Reason::Lack(_) | Reason::Media | Reason::SlowMedia(_) => None,
             };
-            let is_queued = self.queue_changes(node, (reason, lack));
-            // Limits are raised only if no cache is left.
-            if is_queued && matches!(reason, Reason::MediaAlone) {
+            // A higher limit does not make a medium faster.
+            let is_in_vain = has_faster && matches!(reason, Reason::Limit(_));
+            if is_in_vain {
                 break;
             }
+            let before = self.nodes.len();
+            self.queue_changes(node, (reason, lack));
+            has_faster |= matches!(reason, Reason::SlowMedia(_)) && self.nodes.len() > before;
         }
     }
 
@@ -547,7 +551,7 @@ impl<'a> Search<'a> {
         }
         let still_fails = |own: &Candidate| match reason {
             Reason::Limit(place) => self.still_fails(place, (&node.layout, &own.layout)),
-            Reason::Lack(_) | Reason::Media | Reason::MediaAlone => false,
+            Reason::Lack(_) | Reason::Media | Reason::SlowMedia(_) => false,
         };
         // Changes that were left out may raise it.
         let is_restricted = all.len() < offered;

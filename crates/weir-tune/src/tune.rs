@@ -14,7 +14,6 @@ use crate::search::{Allows, Bounds, Found, Outcome, Search, Stop};
 use crate::system::{Simulated, System, SystemError, Undone};
 use weir_diagnose::Change;
 use weir_layout::{File, Layout};
-use weir_plan::verify::Got;
 use weir_report::number::{Amount, Delta, float, percent, rate, time};
 use weir_report::tune::{TuneEnd, TuneMetric, TunePrice, TuneReport, TuneState, TuneStep};
 use weir_units::Money;
@@ -176,7 +175,7 @@ impl Walk<'_> {
         // Nothing was predicted for a simulated system.
         if !self.system.is_simulated() {
             let predicted = self.predict_with_clients(predicted.clone())?;
-            let apart = deviation(&predicted, &self.present.measured, false);
+            let (apart, _) = deviation(&predicted, &self.present.measured, false);
             if apart > self.system.tolerance() {
                 let words = format!(
                     "the simulation of the load differs from the measurement by {} before any change \
@@ -211,7 +210,7 @@ impl Walk<'_> {
         let load = clients::with_time(&self.bench.load, own);
         let bench = Bench { load, ..self.bench.clone() };
         let with_clients = bench.measure("layout.toml", &self.present.text, Effort::Prediction)?;
-        let apart = |own| deviation(own, &self.present.measured, false);
+        let apart = |own| deviation(own, &self.present.measured, false).0;
         if apart(&with_clients) > apart(&predicted) {
             return Ok(predicted);
         }
@@ -454,7 +453,8 @@ impl Walk<'_> {
             Err(error) => return failed(self, error),
         }
         self.is_measured = true;
-        let deviation = deviation(&predicted, &self.present.measured, self.system.is_simulated());
+        let (deviation, what) =
+            deviation(&predicted, &self.present.measured, self.system.is_simulated());
         let state = self.state();
         if let Some(step) = self.report.steps.last_mut() {
             step.measured = metrics(self.goal, &self.bench.load, &self.present.measured);
@@ -464,7 +464,7 @@ impl Walk<'_> {
             return Ok(true);
         }
         let words = format!(
-            "{}: the measurement differs from the prediction by {} ({} predicted, {} measured)",
+            "{}: {what} differs from its prediction by {} ({} predicted in all, {} measured)",
             change.words(),
             percent(deviation),
             figures(&predicted),
@@ -650,29 +650,31 @@ fn figures(own: &Measured) -> String {
     format!("{} IOPS at {}", rate(own.iops), time(own.mean_ns))
 }
 
-/// Requests per second from which on a run of a minute has a median that is accurate to a few per cent.
-const FOR_A_MEDIAN: f64 = 20.0;
+/// The fewest requests per second whose median is accurate to a few per cent after a run of a minute.
+const MIN_RATE_FOR_MEDIAN: f64 = 20.0;
 
-/// Returns the largest of the relative differences of rates and latencies. The latency of a role
-/// that misses its need says how long the run was, since its queue grows, and is left out. So is that of a role with few
-/// requests: their median differs from run to run.
+/// Returns the largest of the relative differences of rates and latencies, and what differs. Of a role, the latency counts
+/// only if it has a target and meets its need: otherwise its queue grows, and the latency says how long the run was. The
+/// median of few requests is left out, since it differs from run to run.
 ///
 /// Measurements of a running system have exact means, and percentiles of coarse counters.
-fn deviation(predicted: &Measured, measured: &Measured, has_percentiles: bool) -> f64 {
+fn deviation(predicted: &Measured, measured: &Measured, has_percentiles: bool) -> (f64, String) {
     let apart = |one: f64, other: f64| (one / other.max(1e-9) - 1.0).abs();
+    let mut all = Vec::new();
     if measured.roles.is_empty() {
-        return apart(predicted.iops, measured.iops)
-            .max(apart(predicted.mean_ns, measured.mean_ns));
+        all.push((apart(predicted.iops, measured.iops), "the rate".to_owned()));
+        all.push((apart(predicted.mean_ns, measured.mean_ns), "the latency".to_owned()));
     }
-    let pairs = predicted.roles.iter().zip(&measured.roles);
-    let of_pair = |(one, other): (&Got, &Got)| {
-        let rate = apart(one.got, other.got);
-        let is_many = one.got.min(other.got) >= FOR_A_MEDIAN;
-        match is_many && one.is_met() && other.is_met() {
-            true if has_percentiles => rate.max(apart(float(one.median), float(other.median))),
-            true => rate.max(apart(one.latency, other.latency)),
-            false => rate,
-        }
-    };
-    pairs.map(of_pair).fold(0.0, f64::max)
+    for (one, other) in predicted.roles.iter().zip(&measured.roles) {
+        let role = one.role.name();
+        all.push((apart(one.got, other.got), format!("the rate of {role}")));
+        let is_many = one.got.min(other.got) >= MIN_RATE_FOR_MEDIAN;
+        let latency = match has_percentiles {
+            true => is_many.then(|| apart(float(one.median), float(other.median))),
+            false => Some(apart(one.latency, other.latency)),
+        };
+        let counts = one.asked_latency.is_some() && one.is_met() && other.is_met();
+        all.extend(latency.filter(|_| counts).map(|own| (own, format!("the latency of {role}"))));
+    }
+    all.into_iter().max_by(|one, other| one.0.total_cmp(&other.0)).unwrap_or_default()
 }

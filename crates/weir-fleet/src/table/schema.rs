@@ -40,9 +40,9 @@ impl Places {
         let mut places = [0; COLUMNS.len()];
         for ((name, kind), place) in COLUMNS.iter().zip(&mut places) {
             let expect = type_name(*kind);
-            // Times are not read: `offset_ns` has them.
+            // Times are not read: `offset_ns` has them. Spark writes INT96 unless it is told otherwise.
             let fits = |own: &str| match kind {
-                Kind::Time => own == "INT64" || own.starts_with("TIMESTAMP"),
+                Kind::Time => own == "INT64" || own == "INT96" || own.starts_with("TIMESTAMP"),
                 _ => own == expect,
             };
             let at = found.iter().position(|own| own.name == *name);

@@ -4,6 +4,7 @@ use super::clouds::Cloud;
 use super::contest::{Contender, Contest, Proven};
 use crate::report::{cap, choice, passed_over, relaxation, unpriced_machines, verified};
 use crate::share::WHOLE;
+use weir_catalog::PriceBook;
 use weir_report::compare::{CompareChoice, CompareCloud, CompareReport};
 use weir_report::number::{Amount, float};
 use weir_report::plan::may_be_cheaper;
@@ -22,7 +23,16 @@ pub fn compare_report(
     let verdict = Verdict::judge(&offers);
     let cheapest = verdict.cheapest();
     let is_met = contenders.iter().any(|own| own.cheapest.is_some());
-    let beyond = contest.budget.filter(|most| is_met && is_beyond(contest, &offers, *most));
+    let currency = contest.currency.or_else(|| {
+        let mut books = clouds.iter().filter_map(|cloud| cloud.prices.as_ref());
+        books.next().map(PriceBook::currency)
+    });
+    let exceeded = contest.budget.zip(currency).filter(|(most, currency)| {
+        let is_dear =
+            |own: &Offer<'_>| own.month > most.largest_alike() && own.currency() == *currency;
+        // A price in another currency may be within the budget.
+        is_met && offers.iter().all(is_dear)
+    });
     let mut words = vec![match is_met {
         true => verdict.words(&offers),
         false => unmet_words(clouds),
@@ -30,15 +40,14 @@ pub fn compare_report(
     words.extend(cheapest.and_then(|cheapest| cheaper_machines(clouds, contenders, cheapest)));
     let unmet = clouds.iter().zip(contenders).filter(|(_, own)| own.cheapest.is_none());
     let unmet: Vec<&str> = unmet.map(|(cloud, _)| cloud.name.as_str()).collect();
-    words.extend(beyond.map(|most| {
-        let currency = offers.first().map_or("", Offer::currency);
-        format!("no layout that meets the need costs at most {most} {currency} a month")
+    words.extend(exceeded.map(|(most, currency)| {
+        format!("the cheapest layout found costs more than the budget of {most} {currency} a month")
     }));
     if is_met && !unmet.is_empty() {
         words.push(format!("{} cannot meet the need", unmet.join(" and ")));
     }
     CompareReport {
-        is_met: is_met && beyond.is_none(),
+        is_met: is_met && exceeded.is_none(),
         verdict: words.join("; "),
         cheapest: cheapest.map(|own| own.cloud.name.clone()),
         budget: contest.budget.map(Amount),
@@ -49,13 +58,6 @@ pub fn compare_report(
             .collect(),
         notes,
     }
-}
-
-/// Tells whether each offer costs more than `most`. One in another currency than the budget's may cost less.
-fn is_beyond(contest: &Contest<'_>, offers: &[Offer<'_>], most: Money) -> bool {
-    let first = offers.first().map(Offer::currency);
-    let currency = contest.currency.or(first);
-    offers.iter().all(|own| own.month > most && Some(own.currency()) == currency)
 }
 
 /// Says that no cloud meets the need.

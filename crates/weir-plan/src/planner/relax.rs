@@ -5,9 +5,9 @@ use super::kind::{GP, Kind};
 use super::question::Question;
 use super::search::{ALONE, cheapest, search};
 use crate::answer::{Plan, Relaxation};
+use crate::disks::stated_latency;
 use crate::error::PlanError;
 use crate::need::{Need, RoleNeed, Wishes};
-use crate::promise::stated_latency;
 use crate::share::{WHOLE, in_percent};
 use weir_layout::Role;
 use weir_report::number::{float, time};
@@ -97,13 +97,15 @@ impl Give {
             Self::Families => "another family".to_owned(),
             Self::Latency(at) => {
                 let own = &question.need.roles[at];
-                let asked = own.latency.map(|own| own.to_string()).unwrap_or_default();
                 let role = own.role.name();
-                match stated_latency(question, &plan.layout, own) {
-                    Some(stated) => {
-                        let stated = time(float(stated.nanos()));
-                        format!("a latency of {role} of {stated} instead of {asked}")
-                    }
+                let Some(asked) = own.latency else { return format!("any latency of {role}") };
+                let from = (question.edition, question.catalog);
+                // Another constraint may be what excludes faster disks.
+                let stated = stated_latency(from, &plan.layout, own).filter(|own| *own > asked);
+                match stated.map(|own| time(float(own.nanos()))) {
+                    Some(stated) => format!(
+                        "a latency of {role} of {stated} (the median of its disks without waits) instead of {asked}"
+                    ),
                     None => format!("a latency of {role} above {asked}"),
                 }
             }

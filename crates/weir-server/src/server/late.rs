@@ -19,6 +19,7 @@ use std::thread;
 use std::time::Duration;
 use weir_core::VolumeId;
 use weir_layout::Backend;
+use weir_layout::error::Kind;
 use weir_layout::hot_plug::Coming;
 use weir_report::status::Refused;
 
@@ -38,7 +39,7 @@ pub(crate) struct Late {
 impl Late {
     /// Returns the entry for people.
     fn refused(&self, error: &ServerError) -> Refused {
-        let reason = match may_change(error) {
+        let reason = match is_worth_retrying(error) {
             true => format!("{error}; Weir tries again every {} s", WAIT.as_secs()),
             false => error.to_string(),
         };
@@ -46,10 +47,15 @@ impl Late {
     }
 }
 
-/// Tells whether an error of a server that has the bytes may end by itself: that it is away, or that its export
-/// does not fit the layout.
-pub(crate) fn may_change(error: &ServerError) -> bool {
-    matches!(error, ServerError::Backend { .. } | ServerError::Layout(_))
+/// Returns whether a later attempt may succeed: the NBD server may come up, or its export be enlarged.
+pub(crate) fn is_worth_retrying(error: &ServerError) -> bool {
+    match error {
+        ServerError::Backend { .. } => true,
+        // The engine refuses the volume, whatever the size of its export.
+        ServerError::Layout(Kind::Spec(_)) => false,
+        ServerError::Layout(_) => true,
+        _ => false,
+    }
 }
 
 /// Says that volumes left out at the start are tried again.
@@ -75,7 +81,7 @@ fn run(shared: &Shared, mut late: Vec<Late>, notices: &Listening, stop: &Arc<Ato
                 if let Some(entry) = refused.iter_mut().find(|entry| entry.name == own.name) {
                     *entry = own.refused(&error);
                 }
-                may_change(&error)
+                is_worth_retrying(&error)
             }
         });
     }

@@ -1,11 +1,11 @@
 //! `weir plan --compare`: one need on several clouds.
 
 use super::need::observed_need;
+use super::prices::is_currency;
 use crate::cli::PlanArgs;
 use crate::error::{CliError, NO};
 use crate::output;
-use std::collections::BTreeSet;
-use weir_catalog::{Catalog, Edition};
+use weir_catalog::Catalog;
 use weir_plan::compare::{Cloud, Contest, compare, compare_report};
 use weir_plan::need::NeedFile;
 
@@ -15,11 +15,11 @@ pub(super) fn run(args: &PlanArgs, catalog: &Catalog) -> Result<u8, CliError> {
     let (need, assumed) = file.need()?;
     notes.extend(assumed);
     let wishes = file.wishes();
-    let (currency, os) = (file.currency.as_deref(), file.os.as_deref());
+    let code = file.currency.as_deref().map(code).transpose()?;
+    let (currency, os) = (code.as_deref(), file.os.as_deref());
     let cloud = |(name, region): &(String, Option<String>)| {
         Cloud::find(catalog, (name, region.as_deref()), currency, os)
     };
-    check_currency(currency, catalog)?;
     let mut clouds: Vec<Cloud<'_>> = args.compare.iter().map(cloud).collect::<Result<_, _>>()?;
     check_names(&clouds)?;
     tell_apart(&mut clouds);
@@ -57,27 +57,23 @@ fn check(file: &NeedFile) -> Result<(), CliError> {
     }
 }
 
-/// Rejects a currency in which no cloud has prices.
-fn check_currency(currency: Option<&str>, catalog: &Catalog) -> Result<(), CliError> {
-    let Some(currency) = currency else { return Ok(()) };
-    let lists = catalog.editions().flat_map(Edition::prices);
-    let known: BTreeSet<&str> = lists.map(|list| list.currency.as_str()).collect();
-    if known.iter().any(|own| own.eq_ignore_ascii_case(currency)) {
-        return Ok(());
+/// Returns a currency code as price lists spell it.
+fn code(currency: &str) -> Result<String, CliError> {
+    match is_currency(currency) {
+        true => Ok(currency.to_ascii_uppercase()),
+        false => Err(CliError::Refused(format!(
+            "currency {currency:?} is not a currency code; use three letters, for example USD"
+        ))),
     }
-    let known: Vec<&str> = known.into_iter().collect();
-    Err(CliError::Refused(format!(
-        "no cloud has prices in {currency:?}; use one of {}",
-        known.join(", ")
-    )))
 }
 
 /// Adds the region to the names of clouds that are compared in several regions.
 fn tell_apart(clouds: &mut [Cloud<'_>]) {
     let names: Vec<String> = clouds.iter().map(|own| own.name.clone()).collect();
     for cloud in clouds {
-        let is_double = names.iter().filter(|own| **own == cloud.name).count() > 1;
-        if let Some(book) = cloud.prices.as_ref().filter(|_| is_double) {
+        let same = names.iter().filter(|own| own.eq_ignore_ascii_case(&cloud.name));
+        let is_ambiguous = same.count() > 1;
+        if let Some(book) = cloud.prices.as_ref().filter(|_| is_ambiguous) {
             cloud.name = format!("{} in {}", cloud.name, book.region());
         }
     }

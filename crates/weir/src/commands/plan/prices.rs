@@ -23,7 +23,7 @@ pub(crate) fn own(path: Option<&Path>) -> Result<Vec<PriceList>, CliError> {
 }
 
 /// Returns whether a text has the form of an ISO 4217 code.
-fn is_currency(text: &str) -> bool {
+pub(super) fn is_currency(text: &str) -> bool {
     text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 

@@ -13,7 +13,6 @@ use std::io::Write;
 use std::path::Path;
 
 const MIB: usize = 1 << 20;
-const BLOB: &str = "/backups/disk";
 const BLOBS: &str = "[host]\nunlimited = true\n[blob]\n";
 const FILES: &str = "[[volume]]\nname = \"files\"\nsize = \"64 MiB\"\nunlimited = true\n";
 
@@ -22,13 +21,13 @@ fn content(stamp: u8) -> Vec<u8> {
 }
 
 /// Servers of blobs and of a mount with their data in `folder`.
-struct Above {
+struct Upper {
     blobs: Rig,
     files: Server,
     place: Place,
 }
 
-impl Above {
+impl Upper {
     fn start(folder: &Path) -> Self {
         let data = |name: &str| folder.join(name).display().to_string();
         let blobs = Rig::new(Place::new(), BLOBS, &["--data", &data("blobs")]);
@@ -40,16 +39,24 @@ impl Above {
         Self { blobs, files, place }
     }
 
-    /// Writes to both. What is answered is durable.
+    /// Makes a blob and a file of this content. The pages are answered and the file is synced, so both are durable;
+    /// another file is not synced.
     fn write(&self, stamp: u8) {
-        self.blobs.client.put(BLOB, 0, &content(stamp));
-        let mut file = File::create(self.place.path("mnt/files/file")).expect("a file");
+        let (blob, client) = (format!("/backups/{stamp}"), &self.blobs.client);
+        client.page_blob(&blob, MIB as u64);
+        client.put(&blob, 0, &content(stamp));
+        let path = |name: String| self.place.path("mnt/files").join(name);
+        let mut file = File::create(path(stamp.to_string())).expect("a file");
         file.write_all(&content(stamp)).and_then(|()| file.sync_all()).expect("a file");
+        File::open(path(String::new())).and_then(|dir| dir.sync_all()).expect("a folder");
+        fs::write(path(format!("{stamp}-unsynced")), content(stamp)).expect("a file");
     }
 
     fn check(&self, stamp: u8) {
-        assert!(self.blobs.client.get(BLOB, 0, MIB as u64) == content(stamp), "a blob");
-        assert!(fs::read(self.place.path("mnt/files/file")).expect("a file") == content(stamp));
+        let blob = self.blobs.client.get(&format!("/backups/{stamp}"), 0, MIB as u64);
+        assert!(blob == content(stamp), "blob {stamp}");
+        let file = self.place.path("mnt/files").join(stamp.to_string());
+        assert!(fs::read(file).expect("a file") == content(stamp), "file {stamp}");
     }
 
     fn stop(self) {
@@ -67,51 +74,60 @@ impl Above {
     }
 }
 
-/// Checks that what page blobs and mounts have acknowledged survives the loss of everything above the
-/// store. `volume` starts a server of the volume `data`, and the returned value ends it when it is dropped.
-pub(super) fn check<Volume>(volume: impl Fn(&Place) -> Volume) {
+/// Checks that page blobs that were answered and files that were synced survive the loss of everything above the store, on
+/// a file system that `make` makes and `fsck` checks. `volume` starts a server of the volume `data`, and dropping what it
+/// returns ends the server.
+pub(super) fn survive<Volume>(make: &str, fsck: &str, volume: impl Fn(&Place) -> Volume) {
+    needs!("nbdfuse", "losetup", "mkfs.ext4", "fsck.ext4", "mkfs.xfs", "xfs_repair");
     let place = Place::new();
     if !can_loop(&place) || !can_mount() {
         return;
     }
     let below = volume(&place);
     let mut stack = Stack::up(&place, "data");
-    must(shell("mkfs.ext4 -q \"$0\"", &[&stack.device()]));
+    must(shell(make, &[&stack.device()]));
     stack.mount(&place);
     let folder = place.path("fs");
-    let above = Above::start(&folder);
-    above.blobs.client.container("backups");
-    above.blobs.client.page_blob(BLOB, MIB as u64);
-    above.write(1);
-    above.check(1);
-    above.kill();
-    let above = Above::start(&folder);
-    above.check(1);
-    above.write(2);
+    let upper = Upper::start(&folder);
+    upper.blobs.client.container("backups");
+    upper.write(1);
+    upper.check(1);
+    upper.kill();
+    let upper = Upper::start(&folder);
+    upper.check(1);
+    upper.write(2);
     // The volume goes first, as after a loss of power: nothing that is only in memory arrives.
     drop(below);
-    above.kill();
+    upper.kill();
     drop(stack);
     let place = Place::new();
     let _below = volume(&place);
     let mut stack = Stack::up(&place, "data");
     stack.mount(&place);
-    let above = Above::start(&place.path("fs"));
-    above.check(2);
-    above.stop();
+    let upper = Upper::start(&place.path("fs"));
+    upper.check(1);
+    upper.check(2);
+    upper.stop();
     stack.unmount();
-    must(shell("fsck.ext4 -fn \"$0\"", &[&stack.device()]));
+    must(shell(fsck, &[&stack.device()]));
     stack.take_down().expect("everything is taken down");
 }
 
 #[test]
 fn page_blobs_and_mounts_on_an_nbd_server() {
-    needs!("nbdkit", "nbdfuse", "losetup", "mkfs.ext4", "fsck.ext4");
+    needs!("nbdkit");
     let store = Place::new();
-    disk(&store, 512 << 20);
     let file = store.path("disk").display().to_string();
-    check(|place| {
+    let volume = |place: &Place| {
         let kit = Nbdkit::start_with(place, &["--filter=cache", "file", &file]);
         (super::file_systems::serve(place), kit)
-    });
+    };
+    for [make, fsck] in [
+        ["mkfs.ext4 -q \"$0\"", "fsck.ext4 -fn \"$0\""],
+        ["mkfs.xfs -q \"$0\"", "xfs_repair -n \"$0\""],
+    ] {
+        disk(&store, 0);
+        disk(&store, 512 << 20);
+        survive(make, fsck, volume);
+    }
 }

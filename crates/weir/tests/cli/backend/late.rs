@@ -74,7 +74,11 @@ fn a_backend_that_is_too_small_is_served_once_it_is_enlarged() {
     needs!("nbdkit");
     let place = Place::new();
     disk(&place, super::SIZE / 2);
-    let kit = Nbdkit::start(&place);
+    let kit = Nbdkit::start_with(&place, &["--filter=log", "file", "disk", "logfile=log"]);
+    let connections = || {
+        let log = std::fs::read_to_string(place.path("log")).unwrap_or_default();
+        log.matches(" Connect ").count()
+    };
     let layout = super::layout(&place, "\"nbd+unix:///?socket=DIR/kit.sock\"")
         .replace("unlimited = true", "unlimited = true\nsize = \"8 MiB\"");
     let server = place.serve(&format!("{layout}{OTHER}"), &[]);
@@ -83,6 +87,12 @@ fn a_backend_that_is_too_small_is_served_once_it_is_enlarged() {
         "{}",
         server.said
     );
+    let at_start = connections();
+    assert!(at_start > 0);
+    // It is tried in vain once more.
+    while connections() <= at_start {
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
     drop(kit);
     disk(&place, super::SIZE);
     let _kit = Nbdkit::start(&place);

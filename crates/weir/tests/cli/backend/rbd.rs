@@ -260,7 +260,7 @@ fn nothing_flushed_is_lost(cluster: &mut Cluster) {
 
 fn page_blobs_and_mounts_are_in_an_image(cluster: &Cluster) {
     cluster.create("folder", "512M");
-    super::folders::check(|place| {
+    super::folders::survive("mkfs.ext4 -q \"$0\"", "fsck.ext4 -fn \"$0\"", |place| {
         let daemon = cluster.serve(place, "folder");
         (serve(place, "60s", "unlimited = true"), daemon)
     });
