@@ -678,3 +678,50 @@ fn deviation(predicted: &Measured, measured: &Measured, has_percentiles: bool) -
     }
     all.into_iter().max_by(|one, other| one.0.total_cmp(&other.0)).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weir_layout::Role;
+    use weir_plan::verify::Got;
+    use weir_units::Span;
+
+    fn measured(rate: f64, median: u64, mean: f64, target: Option<Span>) -> Measured {
+        let got = Got {
+            role: Role::Log,
+            request: 8 << 10,
+            asked: 100,
+            bytes: None,
+            got: rate,
+            latency: mean,
+            median,
+            p99: 0,
+            asked_latency: target,
+            grows: false,
+        };
+        Measured { roles: vec![got], ..Measured::default() }
+    }
+
+    #[test]
+    fn a_latency_counts_if_it_has_a_target_and_enough_requests() {
+        let check = |(rate, target): (f64, Option<Span>), percentiles, expect: f64, words: &str| {
+            let before = measured(rate, 1_000_000, 1_000_000.0, target);
+            let after = measured(rate * 1.01, 1_100_000, 1_300_000.0, target);
+            let (share, what) = deviation(&before, &after, percentiles);
+            assert!((share - expect).abs() < 1e-6, "{share} {what}");
+            assert_eq!(what, words);
+        };
+        let target = Some(Span::from_millis(5));
+        // Medians in simulation, means of a server.
+        check((100.0, target), true, 1.0 / 11.0, "the latency of log");
+        check((100.0, target), false, 3.0 / 13.0, "the latency of log");
+        check((100.0, None), true, 1.0 / 101.0, "the rate of log");
+        // The rate is met, but ten requests a second have no accurate median.
+        let few = |rate| measured(rate, 1, 1.0, target);
+        let [mut before, mut after] = [few(10.0), few(10.0)];
+        (before.roles[0].asked, after.roles[0].asked, after.roles[0].median) = (10, 10, 3);
+        assert_eq!(deviation(&before, &after, true).0, 0.0);
+        after.roles[0].latency = 2.0;
+        assert!((deviation(&before, &after, false).0 - 0.5).abs() < 1e-6);
+    }
+}

@@ -494,3 +494,29 @@ fn predictions_with_a_host_cache_say_what_they_assume() {
     place.file("need.toml", "[data]\nsize = \"400 GiB\"\niops = 2000\nreads = \"0 %\"\n");
     says(&["fit", "cached.toml"], false);
 }
+
+/// Neither has any headroom: one waits for another role at a limit that they share, the other for its disk.
+#[test]
+fn a_role_without_headroom_names_the_limit_that_others_use_up_or_its_disks() {
+    let place = Place::new();
+    let layout = "edition = \"azure-now\"\nhost = { size = \"D4s_v3\" }\n[[volume]]\nname = \"data\"\n\
+                  tier = \"P40\"\n[[volume]]\nname = \"log\"\ntier = \"P20\"\n";
+    place.file("layout.toml", layout);
+    for (data, latency, expect) in
+        [(7_000, "1350us", Some("host_uncached_iops")), (1_000, "1ms", None)]
+    {
+        let need = format!(
+            "[data]\nsize = \"90 GiB\"\niops = {data}\n[log]\nsize = \"20 GiB\"\niops = 300\nreads = \"0 %\"\n\
+             request = \"64 KiB\"\nlatency = \"{latency}\"\n"
+        );
+        place.file("need.toml", &need);
+        let args = ["fit", "layout.toml", "--need", "need.toml", "-o", "json"];
+        let (stdout, stderr, code) = run(place.weir(&args));
+        assert_eq!(code, Some(1), "{stderr}");
+        let report: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+        let log = &report["roles"][1];
+        assert_eq!((&log["role"], &log["answer"]), (&"log".into(), &"no".into()), "{report:#}");
+        assert_eq!(log["headroom"], -1.0, "{report:#}");
+        assert_eq!(log["limit"]["name"].as_str(), expect, "{report:#}");
+    }
+}
