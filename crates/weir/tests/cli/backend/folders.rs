@@ -17,7 +17,7 @@ const BLOBS: &str = "[host]\nunlimited = true\n[blob]\n";
 const FILES: &str = "[[volume]]\nname = \"files\"\nsize = \"64 MiB\"\nunlimited = true\n";
 
 fn content(stamp: u8) -> Vec<u8> {
-    (0..MIB).map(|at| stamp.wrapping_add((at % 251) as u8)).collect()
+    (stamp..=250).chain(0..stamp).cycle().take(MIB).collect()
 }
 
 /// Servers of blobs and of a mount with their data in `folder`.
