@@ -188,7 +188,7 @@ impl Change {
             Self::File { name, bytes, .. } => {
                 format!("new file {name} of {}", Bytes::new(*bytes))
             }
-            Self::All(changes) => changes.iter().map(Self::words).collect::<Vec<_>>().join(", "),
+            Self::All(changes) => words_of_all(changes),
         }
     }
 
@@ -389,6 +389,22 @@ fn named<'a>(layout: &'a mut Table, list: &str, name: &str) -> Option<&'a mut Ta
     tables.find(|own| own.get("name").and_then(Value::as_str) == Some(name))
 }
 
+/// Returns the words for changes. New files of one size that follow each other are one phrase.
+fn words_of_all(changes: &[Change]) -> String {
+    let size = |change: &Change| match change {
+        Change::File { bytes, .. } => Some(*bytes),
+        _ => None,
+    };
+    let is_same = |one: &Change, other: &Change| size(one).is_some() && size(one) == size(other);
+    let words = changes.chunk_by(is_same).map(|run| match run {
+        [Change::File { name: first, bytes, .. }, .., Change::File { name: last, .. }] => {
+            format!("{} new files of {}, {first} to {last}", run.len(), Bytes::new(*bytes))
+        }
+        _ => run.iter().map(Change::words).collect::<Vec<_>>().join(", "),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -460,6 +476,14 @@ mod tests {
         let [first, second] = layout.hosts[0].files.as_slice() else { panic!("two files") };
         assert_eq!((second.name.as_str(), second.size), ("sales-2", Bytes::gib(100)));
         assert_eq!((second.role, &second.database), (first.role, &first.database));
+        let file = |n: u32, gib: u64| Change::File {
+            name: format!("data-{n}"),
+            like: "data".to_owned(),
+            bytes: gib << 30,
+        };
+        let all = Change::All(vec![file(4, 32), file(5, 32), file(6, 32), file(7, 64)]);
+        let words = "3 new files of 32 GiB, data-4 to data-6, new file data-7 of 64 GiB";
+        assert_eq!(all.words(), words);
         let unlike = Change::File { name: name(), like: "missing".to_owned(), bytes: 1 };
         assert_eq!(unlike.apply(&text), None);
     }

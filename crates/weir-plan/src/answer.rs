@@ -227,6 +227,32 @@ pub struct Answer {
     /// Machines without a price that may be cheaper than the plan, since the rest of their layout
     /// is. The one with the lowest known price is first.
     pub unpriced: Vec<Unpriced>,
+    /// The cheapest layout on a family of disks without all prices, if it may be cheaper than the plan.
+    pub incomplete: Option<Incomplete>,
     /// Notes about assumptions and omissions.
     pub notes: Vec<String>,
+}
+
+/// A layout on disks without all prices that may be cheaper than the plan, since its known prices are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incomplete {
+    /// One line that describes the layout.
+    pub title: String,
+    /// The known prices.
+    pub cost: Cost,
+    /// The items without a price.
+    pub lacks: Vec<String>,
+}
+
+impl Incomplete {
+    /// Says that it may be cheaper.
+    #[must_use]
+    pub fn words(&self) -> String {
+        format!(
+            "may be cheaper: {}, at {} a month without the prices of {} (add them with --prices FILE)",
+            self.title,
+            self.cost.month,
+            self.lacks.join("; ")
+        )
+    }
 }

@@ -7,7 +7,7 @@ mod rebuild;
 mod relax;
 mod search;
 
-use crate::answer::{Answer, Plan, Reason, Relaxation, Unpriced};
+use crate::answer::{Answer, Incomplete, Plan, Reason, Relaxation, Unpriced};
 use crate::error::PlanError;
 use crate::family::Searched;
 use crate::filesystem::FileSystem;
@@ -21,7 +21,7 @@ pub use question::Question;
 use relax::relaxations;
 use search::{ALONE, cheapest, disk_families, machines, rank, search, services};
 use std::collections::BTreeSet;
-use weir_catalog::{Edition, PriceBook};
+use weir_catalog::{Edition, Per, PriceBook};
 use weir_layout::Role;
 use weir_units::Money;
 
@@ -237,8 +237,21 @@ fn answer(
     }
     let unchanged = rebuild::without_rebuilding(question, families, &plan)?;
     plan.reasons.extend(unchanged.map(Reason::key));
+    let incomplete = incomplete(question, families, &plan)?;
+    plan.reasons.extend(incomplete.iter().map(|own| Reason::key(own.words())));
     let carried = WHOLE;
-    Ok(Some(Answer { plan, others, cheaper, carried, better, compared, unranked, unpriced, notes }))
+    Ok(Some(Answer {
+        plan,
+        others,
+        cheaper,
+        carried,
+        better,
+        compared,
+        unranked,
+        unpriced,
+        incomplete,
+        notes,
+    }))
 }
 
 /// Returns notes about prices, and about parts of the need that do not affect the plan.
@@ -342,6 +355,45 @@ fn unpriced(
     let mut seen = BTreeSet::new();
     all.retain(|own| seen.insert(own.host.clone()));
     Ok(all)
+}
+
+/// Returns the cheapest layout on a family of disks without all prices, if its known prices are below the plan's.
+fn incomplete(
+    question: &Question<'_>,
+    families: &[Kind],
+    plan: &Plan,
+) -> Result<Option<Incomplete>, PlanError> {
+    let Some(book) = question.prices else { return Ok(None) };
+    let is_new = question.wishes.keep.is_none() && families.contains(&Kind::Machine);
+    if plan.cost.unpriced > 0 || !is_new {
+        return Ok(None);
+    }
+    let has = |family: &str, per| book.unit(family, per).is_some();
+    let is_provisioned = |family: &&str| {
+        let mut all = question.edition.provisioned_families().iter();
+        all.any(|own| own.family == **family)
+    };
+    let lacks = |family: &&str| {
+        let throughput = has(family, Per::Mbps) || has(family, Per::Mibps);
+        !(has(family, Per::Gib) && has(family, Per::Iops) && throughput)
+    };
+    let mut found: Option<Incomplete> = None;
+    let disks = disk_families(question)?;
+    for family in disks.into_iter().filter(is_provisioned).filter(lacks) {
+        let wishes = Wishes { disks: vec![family.to_owned()], ..question.wishes.clone() };
+        let searched = search(&Question { wishes: &wishes, ..*question }, &[Kind::Machine], ALONE)?;
+        let Some(other) = cheapest(&searched) else { continue };
+        let least = found.as_ref().map_or(plan.cost.month, |own| own.cost.month);
+        if other.cost.unpriced > 0 && other.cost.month < least {
+            let lacking = other.lines.iter().filter(|line| line.each.is_none());
+            found = Some(Incomplete {
+                title: other.title.clone(),
+                cost: other.cost,
+                lacks: lacking.map(|line| line.what.clone()).collect(),
+            });
+        }
+    }
+    Ok(found)
 }
 
 /// Returns the cheapest layout that carries more than the plan.

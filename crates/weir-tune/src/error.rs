@@ -53,8 +53,8 @@ pub enum TuneError {
     },
     /// The volume or stripe of a role is full.
     #[error(
-        "{layout}: {export} has no room for the {role} of the load; make its other files smaller, or \
-         add a [[file]] with role = \"{role}\" on another volume"
+        "{layout}: {export} has no room for the {role} of the load; make it larger or its other files smaller, \
+         or add a [[file]] with role = \"{role}\" on another volume"
     )]
     NoRoom {
         /// The layout.

@@ -93,7 +93,8 @@ pub fn fit(
     let changed = change.as_ref().map(|(_, changed)| changed);
     let note = changed.into_iter().chain([&layout]).find_map(|own| note_on_caches(own, &load));
     let change = change.map(|(change, _)| change);
-    let is_change_missing = answer != FitAnswer::Yes && change.is_none() && too_small.is_empty();
+    let may_change = too_small.is_empty() && out_of_reach.is_none();
+    let is_change_missing = answer != FitAnswer::Yes && change.is_none() && may_change;
     let left_out = (is_change_missing && left_out > 0).then(|| LEFT_OUT.to_owned());
     let price = Price::of_layout(&layout, catalog)?;
     Ok(FitReport {

@@ -38,6 +38,7 @@ pub fn compare_report(
         false => unmet_words(clouds),
     }];
     words.extend(cheapest.and_then(|cheapest| cheaper_machines(clouds, contenders, cheapest)));
+    words.extend(cheapest.and_then(|cheapest| cheaper_disks(clouds, contenders, cheapest)));
     let unmet = clouds.iter().zip(contenders).filter(|(_, own)| own.cheapest.is_none());
     let unmet: Vec<&str> = unmet.map(|(cloud, _)| cloud.name.as_str()).collect();
     words.extend(exceeded.map(|(most, currency)| {
@@ -201,6 +202,28 @@ fn cheaper_machines(
         }
     }
     Some(format!("{} ({})", may_be_cheaper(count)?, of.join(", ")))
+}
+
+/// Says on which clouds disks without all prices may undercut the cheapest cloud.
+fn cheaper_disks(
+    clouds: &[Cloud<'_>],
+    contenders: &[Contender],
+    cheapest: &Offer<'_>,
+) -> Option<String> {
+    let may_undercut = |(cloud, own): &(&Cloud<'_>, &Contender)| {
+        let currency = cloud.prices.as_ref().map(PriceBook::currency);
+        let other = own.cheapest.as_ref().and_then(|own| own.answer.incomplete.as_ref());
+        let is_less = other.is_some_and(|other| other.cost.month < cheapest.month);
+        is_less && currency == Some(cheapest.currency())
+    };
+    let names: Vec<&str> = clouds
+        .iter()
+        .zip(contenders)
+        .filter(may_undercut)
+        .map(|(cloud, _)| cloud.name.as_str())
+        .collect();
+    (!names.is_empty())
+        .then(|| format!("disks without all prices may be cheaper ({})", names.join(", ")))
 }
 
 fn row(cloud: &Cloud<'_>, own: &Contender, cheapest: Option<&Offer<'_>>) -> CompareCloud {

@@ -177,6 +177,27 @@ fn a_latency_that_is_missed_is_not_called_a_rate() {
     assert!(!text.contains("the most is"), "{text}");
 }
 
+/// West Europe has a price of the size of Premium SSD v2, and none of its operations and throughput.
+#[test]
+fn disks_without_all_prices_that_may_be_cheaper_are_named() {
+    let place = place();
+    let need = ["--iops", "1000", "--size", "500GiB"];
+    let own = ["--edition", "azure-now", "--region", "westeurope", "-o", "markdown"];
+    let text = plan(&place, &[&own[..], &need[..]].concat(), 0);
+    let expect = "data on 1 x premium-ssd-v2 of 500 GiB, 3000 IOPS and 125 MB/s, at ";
+    assert!(text.contains("may be cheaper: ") && text.contains(expect), "{text}");
+    let lacks =
+        "without the prices of data: IOPS of 1 premium-ssd-v2; data: MB/s of 1 premium-ssd-v2";
+    assert!(text.contains(lacks), "{text}");
+    let both = "azure=westeurope,azure-premium-2015";
+    let text = plan(&place, &[&["--compare", both, "-o", "markdown"], &need[..]].concat(), 0);
+    assert!(text.contains("disks without all prices may be cheaper (azure)"), "{text}");
+    // East US has all prices.
+    let own = ["--edition", "azure-now", "--region", "East US", "-o", "markdown"];
+    let text = plan(&place, &[&own[..], &need[..]].concat(), 0);
+    assert!(!text.contains("without the prices of"), "{text}");
+}
+
 #[test]
 fn regions_of_one_cloud_have_names_of_their_own() {
     let place = place();
