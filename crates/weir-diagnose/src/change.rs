@@ -389,7 +389,7 @@ fn named<'a>(layout: &'a mut Table, list: &str, name: &str) -> Option<&'a mut Ta
     tables.find(|own| own.get("name").and_then(Value::as_str) == Some(name))
 }
 
-/// Returns the words for changes. New files of one size that follow each other are one phrase.
+/// Describes changes. New files of one size that follow each other are one phrase.
 fn words_of_all(changes: &[Change]) -> String {
     let size = |change: &Change| match change {
         Change::File { bytes, .. } => Some(*bytes),

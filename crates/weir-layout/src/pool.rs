@@ -26,7 +26,7 @@ pub(crate) fn take(
     };
     if let Some(other) = host.volumes.iter().find(is_other) {
         let limits = match &other.family {
-            Some(name) if name != &family && !name.is_empty() => format!("those of {name}"),
+            Some(name) if name != &family && !name.is_empty() => format!("the limits of {name}"),
             _ => "its own limits".to_owned(),
         };
         let reason = format!(

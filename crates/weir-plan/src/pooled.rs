@@ -263,9 +263,9 @@ impl<'m, 'a> Pools<'m, 'a> {
         let most = |own: &Shared| Flow::most(self.peaks.iter().map(own.of)).operations;
         let short = published.iter().find(|own| most(own) > own.limits.operations)?;
         Some(Reason::key(format!(
-            "by its documents, {gib} GiB of {} have {} IOPS: the plan counts on {} % more, as measured by a third party; \
-             plan with 10 % of headroom to do without",
-            family.family, short.limits.operations, family.iops_excess
+            "{} IOPS are documented for {gib} GiB of {}; the plan counts on up to {} % more, which a third party has \
+             measured: a headroom of {} % does without them",
+            short.limits.operations, family.family, family.iops_excess, family.iops_excess
         )))
     }
 

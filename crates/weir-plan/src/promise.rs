@@ -6,8 +6,8 @@
 
 use crate::need::{Need, RoleNeed};
 use crate::share::WHOLE;
-use weir_core::{CacheMode, Latency};
-use weir_layout::{Layout, Role};
+use weir_core::{CacheMode, Latency, VolumeSpec};
+use weir_layout::{Export, Layout, Role};
 use weir_units::Span;
 
 /// Draws of a medium's latency, for its 99th percentile.
@@ -27,16 +27,28 @@ pub fn with_promises(need: &Need, layout: &Layout) -> Need {
 /// Returns the 99th percentile of the unloaded latency of a role's slowest disk, for requests of
 /// `request` bytes of which `reads` millionths are reads; `None` if no disk of the role has a latency.
 fn promise(layout: &Layout, role: Role, request: u64, reads: u64) -> Option<Span> {
+    longest(layout, role, 99, |_| request, |_| [reads > 0, reads < WHOLE])
+}
+
+/// Returns the longest quantile of the unloaded latency of a role's disks; `None` if none has a latency. `size` states the
+/// bytes of a request to an export, and `reaches` whether reads and writes reach the medium of a volume.
+fn longest(
+    layout: &Layout,
+    role: Role,
+    per_cent: usize,
+    size: impl Fn(&Export) -> u64,
+    reaches: impl Fn(&VolumeSpec) -> [bool; 2],
+) -> Option<Span> {
     let mut longest: Option<Span> = None;
     for host in &layout.hosts {
         let files = host.files.iter().filter(|file| file.role == role);
-        let exports = files.filter_map(|file| host.export_of(file));
-        for id in exports.flat_map(|export| &export.volumes) {
-            let medium = &host.spec.volumes[id.0].medium;
-            let used = [(&medium.read, reads > 0), (&medium.write, reads < WHOLE)];
-            for (latency, _) in used.into_iter().filter(|(own, is_used)| *is_used && !own.is_zero())
-            {
-                longest = longest.max(quantile(latency, request, 99));
+        for export in files.filter_map(|file| host.export_of(file)) {
+            for volume in export.volumes.iter().map(|id| &host.spec.volumes[id.0]) {
+                let media = [&volume.medium.read, &volume.medium.write];
+                let used = media.into_iter().zip(reaches(volume));
+                for (latency, _) in used.filter(|(own, is_used)| *is_used && !own.is_zero()) {
+                    longest = longest.max(quantile(latency, size(export), per_cent));
+                }
             }
         }
     }
@@ -59,23 +71,15 @@ pub fn shortest(layout: &Layout, of_reads: bool) -> Option<Span> {
 /// serve; `None` if there are none. It has the error of 2,000 draws.
 #[must_use]
 pub fn idle_median(layout: &Layout, own: &RoleNeed) -> Option<Span> {
-    let mut longest: Option<Span> = None;
-    for host in &layout.hosts {
-        let files = host.files.iter().filter(|file| file.role == own.role);
-        for export in files.filter_map(|file| host.export_of(file)) {
-            // A stripe splits larger requests.
-            let request = export.unit.map_or(own.request, |unit| own.request.min(unit.get()));
-            for volume in export.volumes.iter().map(|id| &host.spec.volumes[id.0]) {
-                let reads = own.reads > 0 && volume.cache == CacheMode::None;
-                let writes = own.reads < WHOLE && volume.cache != CacheMode::ReadWrite;
-                let used = [(&volume.medium.read, reads), (&volume.medium.write, writes)];
-                for (latency, _) in used.into_iter().filter(|(_, is_used)| *is_used) {
-                    longest = longest.max(quantile(latency, request, 50));
-                }
-            }
-        }
-    }
-    longest
+    // A stripe splits larger requests.
+    let size =
+        |export: &Export| export.unit.map_or(own.request, |unit| own.request.min(unit.get()));
+    let reaches = |volume: &VolumeSpec| {
+        let is_read = own.reads > 0 && volume.cache == CacheMode::None;
+        let is_written = own.reads < WHOLE && volume.cache != CacheMode::ReadWrite;
+        [is_read, is_written]
+    };
+    longest(layout, own.role, 50, size, reaches)
 }
 
 /// Returns a quantile of a latency for requests of `request` bytes.

@@ -21,7 +21,7 @@ use weir_plan::promise::{idle_median, shortest};
 use weir_plan::share::WHOLE;
 use weir_plan::verify::Got;
 use weir_report::number::{float, time, whole};
-use weir_units::{Bytes, Span};
+use weir_units::Bytes;
 
 /// A latency below this part of the media's median is out of reach.
 const MEDIA_MARGIN: f64 = 0.95;
@@ -149,9 +149,10 @@ pub(crate) fn slow_media(
 ) -> Vec<Role> {
     let Load::Needs(needs) = load else { return Vec::new() };
     let is_too_slow = |got: &&Got| {
-        let mut needs = needs.iter().filter_map(|need| need.role(got.role));
-        let (Some(own), Some(most)) = (needs.next(), got.asked_latency) else { return false };
-        let idle = idle_median(layout, own).unwrap_or(Span::ZERO);
+        let own = needs.iter().filter_map(|need| need.role(got.role));
+        // The result may be that of any need.
+        let idle = own.filter_map(|own| idle_median(layout, own)).min();
+        let Some((idle, most)) = idle.zip(got.asked_latency) else { return false };
         got.has_rate() && MEDIA_MARGIN * float(idle.nanos()) > float(most.nanos())
     };
     let failing = || measured.roles.iter().filter(|own| !meets(own));

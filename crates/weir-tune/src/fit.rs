@@ -2,8 +2,7 @@
 
 use crate::downtime::{LEFT_OUT, downtime};
 use crate::error::TuneError;
-use crate::goal::Goal;
-use crate::goal::WAITED;
+use crate::goal::{Goal, WAITED};
 use crate::limit::{self, Place};
 use crate::load::Load;
 use crate::measure::{Bench, Credits, Effort, Measured, note_on_caches};
@@ -212,8 +211,9 @@ impl Question<'_> {
         let over = self.measure(&Asked { need: &over, ..*asked }, Effort::Quick)?;
         // If no rate is carried, other roles use a limit up, or else the medium is too slow.
         let is_throttled = carried > 0 || over.waited() > WAITED;
-        let waits = over.waits.into_iter().filter(|_| is_throttled && carried < MOST);
-        let limit = { waits }.find(|(place, _)| place.limits(self.layout, got.role));
+        let mut waits = over.waits.into_iter();
+        let limit = waits.find(|(place, _)| place.limits(self.layout, got.role));
+        let limit = limit.filter(|_| is_throttled && carried < MOST);
         let factor = if got.bytes.is_some() { float(got.request) } else { 1.0 };
         Ok(FitRole {
             need: None,

@@ -480,8 +480,7 @@ impl<'a> Search<'a> {
                 Reason::Lack(_) | Reason::Media | Reason::SlowMedia(_) => None,
             };
             // A higher limit does not make a medium faster.
-            let is_in_vain = has_faster && matches!(reason, Reason::Limit(_));
-            if is_in_vain {
+            if has_faster && matches!(reason, Reason::Limit(_)) {
                 break;
             }
             let before = self.nodes.len();

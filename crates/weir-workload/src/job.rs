@@ -320,9 +320,8 @@ pub enum RateProcess {
     /// Random arrivals, as from many independent users: times are exponentially distributed, with
     /// the mean of the rate.
     Poisson,
-    /// One I/O at a random time of each interval of 1 / rate. Jobs of equal rates do not run in step, and
-    /// at any time a job is ahead of or behind an even pace by less than two I/Os. All I/Os should have one size. Not an
-    /// option of fio.
+    /// One I/O at a random time in each interval of 1 / rate. Jobs of equal rates do not run in step, and a job
+    /// is never ahead of or behind an even pace by two I/Os. All I/Os should have one size. Not an option of fio.
     Jittered,
 }
 

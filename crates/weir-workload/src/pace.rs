@@ -4,8 +4,8 @@
 //! at once, others at `start + bytes / rate`. Lost time is caught up, since due times depend on the
 //! issued bytes and not on their times. `rate_iops` counts an I/O as its bytes over the smallest
 //! block, so it is the byte rate `iops * block`. The sum consists of whole nanoseconds and a
-//! fraction with the rate as its denominator, so nothing is rounded. A jittered I/O is due somewhat later,
-//! at a random time of its interval.
+//! fraction with the rate as its denominator, so nothing is rounded. A jittered I/O is due later,
+//! at a random time in its interval.
 
 use crate::job::RateProcess;
 use weir_random::Rng;
@@ -46,15 +46,16 @@ impl Pace {
     pub(crate) fn restart(&mut self, start: Instant, rng: &mut Rng) {
         self.due = start.nanos();
         self.fraction = 0;
-        self.jitter(self.cost.0, rng);
+        self.jitter(rng);
     }
 
-    /// Draws the time of the next I/O within its interval of `nanos`. The last eighth is left out: at a few
-    /// I/Os per second, the last one of a run would otherwise often complete after its end.
+    /// Draws the time of the next I/O within its interval. The last eighth is left out: at a few I/Os per
+    /// second, the last one of a run would otherwise often complete after its end.
     #[inline]
-    fn jitter(&mut self, nanos: u64, rng: &mut Rng) {
+    fn jitter(&mut self, rng: &mut Rng) {
         if self.process == RateProcess::Jittered {
-            self.delay = rng.below(nanos - nanos / 8);
+            let interval = self.cost.0;
+            self.delay = rng.below(interval - interval / 8);
         }
     }
 
@@ -79,7 +80,7 @@ impl Pace {
             self.fraction -= self.rate;
             self.due = self.due.saturating_add(1);
         }
-        self.jitter(self.cost.0, rng);
+        self.jitter(rng);
     }
 }
 
@@ -155,9 +156,7 @@ mod tests {
                 bytes += u128::from(len.unwrap_or(block));
             }
         }
-    }
 
-    proptest! {
         /// A jittered I/O comes in the interval that begins at its due time without jitter.
         #[test]
         fn a_jittered_time_is_within_its_interval(

@@ -84,7 +84,7 @@ fn disks_that_share_limits_allow_no_others_beside_them() {
     let hyperdisk = "family = \"hyperdisk-balanced\"\nsize = \"10 GiB\"";
     let n2 = "{ size = \"n2-standard-8\" }";
     let expect = "pd-ssd disks share limits that apply to all remote disks of a machine, but \
-                  \"v1\" has those of OTHER: put it on another host";
+                  \"v1\" has the limits of OTHER: put it on another host";
     check(n2, &[ssd, balanced], &expect.replace("OTHER", "pd-balanced"));
     let other = expect.replace("OTHER", "hyperdisk-balanced");
     check("{ size = \"c3-8vcpu\" }", &[ssd, hyperdisk], &other);

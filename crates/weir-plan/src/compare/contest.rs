@@ -68,9 +68,7 @@ pub struct Contender {
 ///
 /// [`ProofError`] if no cloud has what is asked for, or a plan cannot be simulated.
 pub fn compare(contest: &Contest<'_>, clouds: &[Cloud<'_>]) -> Result<Vec<Contender>, ProofError> {
-    let first = clouds.iter().find_map(|cloud| cloud.prices.as_ref());
-    let currency = contest.currency.or(first.map(PriceBook::currency));
-    let contest = &Contest { currency, ..*contest };
+    let contest = &Contest { currency: contest.currency(clouds), ..*contest };
     let all: Result<Vec<Contender>, ProofError> = thread::scope(|scope| {
         // Most of the time goes into the simulation of the fastest layouts, one thread each.
         let started: Vec<_> =
@@ -88,6 +86,14 @@ pub fn compare(contest: &Contest<'_>, clouds: &[Cloud<'_>]) -> Result<Vec<Conten
             Some(refused) => Err(refused.into()),
             None => Ok(Vec::new()),
         },
+    }
+}
+
+impl<'a> Contest<'a> {
+    /// Returns the currency of the budget.
+    pub(super) fn currency(&self, clouds: &'a [Cloud<'_>]) -> Option<&'a str> {
+        let first = clouds.iter().find_map(|cloud| cloud.prices.as_ref());
+        self.currency.or(first.map(PriceBook::currency))
     }
 }
 
@@ -140,8 +146,7 @@ impl Contest<'_> {
         match outcome {
             Outcome::Met(answer) => {
                 let proven = self.simulated(question, *answer, own)?;
-                let missed = proven.iter().map(|proven| slow(&proven.got));
-                own.notes.extend(missed.filter(|missed| !missed.is_empty()).map(|missed| {
+                own.notes.extend(missed(proven.as_ref()).map(|missed| {
                     format!("in simulation, {missed}; --verify plans extra capacity for it")
                 }));
                 Ok(proven)
@@ -184,11 +189,9 @@ impl Contest<'_> {
         match found {
             Outcome::Met(answer) => {
                 let proven = self.simulated(question, *answer, own)?;
-                let missed = proven.iter().map(|proven| slow(&proven.got));
+                let missed = missed(proven.as_ref());
                 own.notes.extend(
-                    missed
-                        .filter(|missed| !missed.is_empty())
-                        .map(|missed| format!("at the limits of the fastest layout, {missed}")),
+                    missed.map(|missed| format!("at the limits of the fastest layout, {missed}")),
                 );
                 Ok(proven)
             }
@@ -233,4 +236,9 @@ impl Contest<'_> {
         });
         Proven { answer, need, got, latency }
     }
+}
+
+/// Lists the latencies that a layout misses, if it misses any.
+fn missed(proven: Option<&Proven>) -> Option<String> {
+    proven.map(|proven| slow(&proven.got)).filter(|missed| !missed.is_empty())
 }

@@ -23,11 +23,7 @@ pub fn compare_report(
     let verdict = Verdict::judge(&offers);
     let cheapest = verdict.cheapest();
     let is_met = contenders.iter().any(|own| own.cheapest.is_some());
-    let currency = contest.currency.or_else(|| {
-        let mut books = clouds.iter().filter_map(|cloud| cloud.prices.as_ref());
-        books.next().map(PriceBook::currency)
-    });
-    let exceeded = contest.budget.zip(currency).filter(|(most, currency)| {
+    let exceeded = contest.budget.zip(contest.currency(clouds)).filter(|(most, currency)| {
         let is_dear =
             |own: &Offer<'_>| own.month > most.largest_alike() && own.currency() == *currency;
         // A price in another currency may be within the budget.

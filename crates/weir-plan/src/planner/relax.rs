@@ -81,7 +81,7 @@ impl Give {
         }
     }
 
-    /// Returns the words for the change, which leads to `plan`.
+    /// Describes the change, which leads to `plan`.
     fn words(self, question: &Question<'_>, plan: &Plan) -> String {
         match self {
             Self::Host => "another machine".to_owned(),

@@ -290,7 +290,9 @@ fn when(spec: &JobSpec, lines: &mut Lines) -> Result<(), Refused> {
         RateProcess::Linear => {}
         RateProcess::Poisson => lines.set("rate_process", "poisson"),
         RateProcess::Jittered => {
-            return Err("fio has no arrivals at random times of equal intervals");
+            return Err(
+                "fio has no rate_process with one request at a random time in each interval",
+            );
         }
     }
     // It has no effect without a rate.
